@@ -2,11 +2,11 @@
 #
 #   step NAME WARM COLD TIMEOUT FUNCTION
 #
-# Runs a shell function in a process of its own, where `set -euo pipefail` holds. The three
-# numbers are minutes. WARM and COLD are the budget, with and without a filled cargo target
-# directory; exceeding it is shown, not refused. After TIMEOUT the step and everything that it
-# started are killed. A step that fails or times out ends the script. A table of all steps that
-# ran is printed whenever the script ends.
+# Runs a shell function in its own process with `set -euo pipefail`. The three numbers are minutes.
+# WARM and COLD are the budgets with and without a filled cargo target directory. A step that
+# exceeds its budget is marked, but does not fail. After TIMEOUT the step and all its processes are
+# killed. A step that fails or times out ends the script. When the script ends, it prints a table of
+# all steps that ran.
 
 step_rows=()
 step_process=
@@ -15,7 +15,7 @@ step() {
     local name=$1 warm=$2 cold=$3 limit=$4 function=$5 start=$SECONDS code=0 result=ok
     printf '\n== %s: timeout %s min\n' "$name" "$limit"
     export -f "${function?}"
-    # In the background, because `wait` lets a signal interrupt this script at once.
+    # In the background, because then `wait` lets a signal interrupt this script immediately.
     timeout --kill-after=30s "${limit}m" bash -euo pipefail -c "$function" </dev/null &
     step_process=$!
     wait "$step_process" || code=$?
@@ -40,7 +40,7 @@ step_table() {
     printf '%-42s %8d\n' all "$SECONDS"
 }
 
-# A signal to the script ends the step that runs; `timeout` passes it on to what the step started.
+# A signal to the script ends the current step. `timeout` passes it on to the processes of the step.
 step_stop() {
     [[ -z $step_process ]] || kill -TERM "$step_process" 2>/dev/null || true
     exit "$1"

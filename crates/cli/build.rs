@@ -1,14 +1,17 @@
-//! How the binary is linked: it is started for every event of some clients, so
-//! what can be worked out once is not worked out at each start.
+//! Link settings of the binary. Some clients start it for every event, so the settings move work
+//! from each start to the build.
 
-#![expect(clippy::disallowed_methods, reason = "this is how a build script is told things")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "cargo passes its settings to a build script in environment variables"
+)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs, io};
 
-/// The libraries of the system that Rust asks for, and the archive that stands in
-/// for each. What has none here is part of `libc.a`, or empty since long.
+/// The system libraries that Rust links, and the static archive that replaces each. Current
+/// versions of glibc contain the other libraries in `libc.a`.
 const LIBRARIES: [(&str, &str); 7] = [
     ("c", "libc.a"),
     ("m", "libm.a"),
@@ -19,37 +22,37 @@ const LIBRARIES: [(&str, &str); 7] = [
     ("util", "libutil.a"),
 ];
 
-/// Written by `cargo xtask hook-functions`: what the names of functions that a hook runs begin with.
+/// Written by `cargo xtask hook-functions`: the prefixes of the names of functions that a hook runs.
 const HOOK_FUNCTIONS: &str = "hook-functions.txt";
 
 fn main() -> io::Result<()> {
     println!("cargo:rerun-if-changed=build.rs");
-    // On Linux with the GNU library, where these are known to work.
+    // These settings are tested only on Linux with the GNU C library.
     let is = |key: &str, value: &str| env::var(key).is_ok_and(|found| found == value);
     if !is("CARGO_CFG_TARGET_OS", "linux") || !is("CARGO_CFG_TARGET_ENV", "gnu") {
         return Ok(());
     }
-    // Addresses are known beforehand, and functions of a library that is not part of
-    // the binary are looked up when they are called.
+    // Addresses are fixed at link time, and functions of shared libraries are looked up at their
+    // first call.
     println!("cargo:rustc-link-arg-bins=-no-pie");
     println!("cargo:rustc-link-arg-bins=-Wl,-z,lazy");
     if has_rust_linker() {
-        // Functions with the same code are kept once.
+        // Functions with identical code are stored once.
         println!("cargo:rustc-link-arg-bins=-Wl,--icf=all");
         place_hook_functions()?;
     }
-    // A model in this process brings a library of C++, which wants to be loaded.
+    // The local model needs a C++ library, which must be loaded at run time.
     if env::var_os("CARGO_FEATURE_LOCAL_MODEL").is_some() {
         return Ok(());
     }
-    // Nothing is loaded or looked up at all where the archives are there: a fifth of
-    // the time of a start. Besides, no `LD_PRELOAD` gets into the guard.
+    // With static archives nothing is loaded or looked up at run time, which saves a fifth of the
+    // start time. Also, `LD_PRELOAD` has no effect on a static binary.
     let own = env::var("HOST").ok() == env::var("TARGET").ok();
     let archives: Option<Vec<_>> = LIBRARIES.iter().map(|(_, archive)| find(archive)).collect();
     if let (true, Some(archives)) = (own, archives) {
         let place = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
         for ((library, _), archive) in LIBRARIES.iter().zip(&archives) {
-            // The linker takes a text under a library's name for a script.
+            // The linker reads a text file with the name of a library as a linker script.
             let script = format!("INPUT(\"{}\")\n", archive.display());
             fs::write(place.join(format!("lib{library}.so")), script)?;
         }
@@ -59,9 +62,9 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Puts the functions that a hook runs side by side, in a section of their own: a hook then touches
-/// fewer parts of the binary, and each is a page fault. A name that no function has any more is
-/// ignored; `cargo xtask hook-functions` lists them again.
+/// Places the functions that a hook runs next to each other, in a separate section. A hook then
+/// touches fewer pages of the binary and causes fewer page faults. Names of functions that no
+/// longer exist are ignored; `cargo xtask hook-functions` updates the list.
 fn place_hook_functions() -> io::Result<()> {
     println!("cargo:rerun-if-changed={HOOK_FUNCTIONS}");
     let names = fs::read_to_string(HOOK_FUNCTIONS)?;
@@ -76,8 +79,8 @@ fn place_hook_functions() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a release build is linked by the linker that comes with Rust, which is the default on
-/// this platform. Others know no script beside their own.
+/// Whether a release build uses the linker that comes with Rust, which is the default on this
+/// platform. Other linkers do not accept an additional linker script.
 fn has_rust_linker() -> bool {
     let is_x86_64 = env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|found| found == "x86_64");
     let is_release = env::var("PROFILE").is_ok_and(|found| found == "release");
@@ -86,11 +89,11 @@ fn has_rust_linker() -> bool {
     is_x86_64 && is_release && !own_linker
 }
 
-/// Where the compiler keeps a library, if it has it.
+/// The path of an archive, if the C compiler has it.
 fn find(archive: &str) -> Option<PathBuf> {
-    let asked = Command::new("cc").arg(format!("-print-file-name={archive}")).output().ok()?;
-    let path = String::from_utf8(asked.stdout).ok()?;
+    let output = Command::new("cc").arg(format!("-print-file-name={archive}")).output().ok()?;
+    let path = String::from_utf8(output.stdout).ok()?;
     let path = Path::new(path.trim());
-    // Answered with the name alone when there is none.
+    // If the archive is missing, the compiler prints only its name.
     (path.is_absolute() && path.is_file()).then(|| path.to_owned())
 }

@@ -1,15 +1,15 @@
 #!/bin/sh
-# A step of a build: passes only if the commit at hand comes with evidence that a guarded session
-# has achieved its objective, signed by a key that the repository knows.
+# A build step. It passes only if the commit has evidence that a guarded session achieved its
+# objective, signed with a key that the repository trusts.
 #
 #     ci.sh [COMMIT]
 #
-# The evidence comes as notes, which have to be fetched first:
+# The evidence is in git notes. Fetch them first:
 #
 #     git fetch origin 'refs/notes/*:refs/notes/*'
 #
-# JACKLINE_PUBLIC_KEY names the key, keys/jackline.pub unless told. Take it from a branch that
-# whoever pushes can't write to: a key that comes with the commit proves nothing.
+# JACKLINE_PUBLIC_KEY is the path of the key, by default keys/jackline.pub. Take the key from a
+# branch to which the author of the push can't write: a key in the same commit proves nothing.
 set -eu
 
 jackline=${JACKLINE:-jackline}
@@ -24,7 +24,7 @@ for note in jackline jackline-session; do
         exit 1
     fi
 done
-# The machine that worked is not this one, so the session is the one in the note.
+# The session ran on another machine, so its records are in the note.
 "$jackline" verify --attestation "$evidence/jackline.json" --public-key "$key" \
     --commit "$commit" --done "$evidence/jackline-session.json"
 "$jackline" replay "$evidence/jackline-session.json"

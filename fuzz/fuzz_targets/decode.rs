@@ -1,4 +1,4 @@
-//! What models write where JSON is wanted.
+//! Fuzzes the decoder with texts that models write as JSON.
 
 #![no_main]
 

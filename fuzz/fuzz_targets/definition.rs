@@ -1,4 +1,4 @@
-//! Definition files, as people write them.
+//! Fuzzes the loader of definition files.
 
 #![no_main]
 

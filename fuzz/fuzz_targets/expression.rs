@@ -1,4 +1,4 @@
-//! Conditions of rules, as people write them.
+//! Fuzzes the conditions of rules.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! What Claude Code sends to its hooks.
+//! Fuzzes the hook with payloads of Claude Code.
 
 #![no_main]
 

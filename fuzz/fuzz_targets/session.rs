@@ -1,4 +1,4 @@
-//! Sessions: any events in any order, in any world.
+//! Fuzzes sessions with any events in any order.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Command lines, as models write them.
+//! Fuzzes the shell parser.
 
 #![no_main]
 

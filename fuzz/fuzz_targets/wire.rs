@@ -1,4 +1,4 @@
-//! Lines on the wire, as adapters send them.
+//! Fuzzes the wire format.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Measurements: ratios side by side in one run.
+//! Runs the benchmarks, which measure ratios of two programs in the same run.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,32 +10,32 @@ use crate::shell::{self, cargo, root};
 
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask bench [PART…]       several of these parts; all but `build` by default
-         engine      `decide` and `apply` of an event, beside a Cedar decision
-         process     one process per event, beside /bin/true: `stdio`, `hook claude`,
+         engine      `decide` and `apply` of an event, relative to a Cedar decision
+         process     one process per event, relative to /bin/true: `stdio`, `hook claude`,
                      page faults, eight processes on one session
-         replay      `replay` and `verify`, beside parsing and hashing
+         replay      `replay` and `verify`, relative to parsing and hashing
          transcript  the latest usage record of a long transcript
          build       a clean release build: its time, and the size of the binary
 
        cargo xtask bench PART [WORD…]  one of these parts
          attempt     what attempts cost: around a trivial program, and with many files
          corpus FILE…
-                     decide recorded runs (.jsonl.gz) again, and count what would have
-                     been in the way
+                     decide recorded runs (.jsonl.gz) again, and count the calls that the
+                     guards would have stopped
          io [DIR] [--bytes N] [--seconds N] [--only PART]…
                      files, trees and the MCP proxy: first_page (writes 10 GB in DIR and
-                     removes them), search (beside rg), streaming, proxy, steady (a minute)
-         loops [DIR] how well loops are found: in made-up runs, and in recorded ones of
+                     removes them), search (relative to rg), streaming, proxy, steady (a minute)
+         loops [DIR] how well loops are detected: in made-up runs, and in recorded runs of
                      a directory (agentdojo*.jsonl.gz, miniswe*.jsonl.gz)
          run         what `jackline run` costs, and how soon it stops or changes its model
 
-docs/benchmarks.md has the limit of every row; a value beyond its limit fails the run.
+docs/benchmarks.md has the limit of every row; a value that exceeds its limit fails the run.
 ";
 
 /// Parts that can be combined.
 const TOGETHER: [&str; 5] = ["engine", "process", "replay", "transcript", "build"];
 
-/// Parts that take words of their own, and run only if they are named.
+/// Parts with their own arguments, which run only if they are named.
 const ALONE: [&str; 5] = ["attempt", "corpus", "io", "loops", "run"];
 
 const BUILD: Row = Row("build: clean release build");
@@ -55,7 +55,7 @@ pub(crate) fn run(words: &[String]) -> Result<(), String> {
     if let Some(unknown) = words.iter().find(|part| !TOGETHER.contains(&part.as_str())) {
         let (together, alone) = (TOGETHER.join(", "), ALONE.join(", "));
         return Err(format!(
-            "no part `{unknown}`; the parts are {together}, and alone {alone}; see `cargo xtask bench --help`"
+            "no part `{unknown}`; parts that can be combined: {together}; parts that run alone: {alone}; see `cargo xtask bench --help`"
         ));
     }
     if words.iter().any(|part| part == "build") {
@@ -65,7 +65,7 @@ pub(crate) fn run(words: &[String]) -> Result<(), String> {
     if words.is_empty() || !others.is_empty() { measure(&others) } else { Ok(()) }
 }
 
-/// Builds what is measured, and measures it.
+/// Builds the programs and measures them.
 fn measure(words: &[String]) -> Result<(), String> {
     build_release("jackline")?;
     build_release("jackline-bench")?;
@@ -78,7 +78,7 @@ fn build_release(package: &str) -> Result<(), String> {
     shell::run(&mut cargo(&["build", "--release", "--locked", "-p", package]))
 }
 
-/// Where cargo builds, which may be set from outside.
+/// The target directory of cargo, which the environment may set.
 pub(crate) fn target_directory() -> Result<PathBuf, String> {
     let metadata = shell::output(&mut cargo(&["metadata", "--format-version=1", "--no-deps"]))?;
     let (_, rest) = metadata.split_once("\"target_directory\":\"").ok_or("no target directory")?;
@@ -97,7 +97,7 @@ fn build() -> Result<(), String> {
     let seconds = start.elapsed().as_secs_f64().round();
     let binary = target.join("release/jackline");
     let length = fs::metadata(&binary)
-        .map_err(|error| format!("can't look at `{}`: {error}", binary.display()))?
+        .map_err(|error| format!("can't read the size of `{}`: {error}", binary.display()))?
         .len();
     let _ = fs::remove_dir_all(&target);
     let megabytes = format!("{}.{:02}", length / 1_000_000, length % 1_000_000 / 10_000);
@@ -106,7 +106,7 @@ fn build() -> Result<(), String> {
     report(BINARY, "binary", megabytes).and(built)
 }
 
-/// Prints a value beside its limit. A value beyond it is an error.
+/// Prints a value and its limit. Fails if the value exceeds the limit.
 fn report(row: Row, name: &str, value: f64) -> Result<(), String> {
     let Some((Limit::AtMost(limit), unit)) = row.limit() else {
         return Err(format!("docs/benchmarks.md has no limit for `{}`", row.0));

@@ -1,86 +1,86 @@
-//! Fuzzing: `cargo fuzz` on nightly, a fixed number of inputs a target.
+//! Runs `cargo fuzz` on nightly, with a fixed number of inputs for each target.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use crate::shell::{self, root};
 
-/// How many inputs each target gets unless told otherwise.
-const RUNS: u64 = 5_000_000;
+/// The default number of inputs for each target.
+const DEFAULT_RUNS: u64 = 5_000_000;
 
-/// One input may take this long before it counts as one that does not end.
+/// An input that takes longer than this counts as endless.
 const TIMEOUT_SECONDS: u64 = 10;
 
-/// A target and how it is built.
-struct Target {
+/// A target and its build options.
+struct CargoFuzzTarget {
     name: &'static str,
-    /// Longer inputs bring nothing but time.
+    /// Longer inputs only take more time.
     input_bytes_max: usize,
-    /// Worth its price where dependencies have `unsafe` code of their own.
+    /// A sanitizer is worth its cost only if dependencies contain `unsafe` code.
     sanitizer: &'static str,
-    /// Watching comparisons finds the words of a language, and costs half the speed.
-    compares: bool,
-    /// How libFuzzer chooses what it keeps, where not in its usual way.
+    /// Whether libFuzzer traces comparisons. That finds the words of a language, at half the speed.
+    traces_comparisons: bool,
+    /// Options of libFuzzer for choosing inputs, if not the default.
     options: &'static [&'static str],
 }
 
-const TARGETS: [Target; 7] = [
-    Target {
+const TARGETS: [CargoFuzzTarget; 7] = [
+    CargoFuzzTarget {
         name: "shell",
         input_bytes_max: 4096,
         sanitizer: "none",
-        compares: true,
+        traces_comparisons: true,
         options: &[],
     },
-    Target {
+    CargoFuzzTarget {
         name: "definition",
         input_bytes_max: 8192,
         sanitizer: "none",
-        compares: true,
+        traces_comparisons: true,
         options: &[],
     },
-    Target {
+    CargoFuzzTarget {
         name: "expression",
         input_bytes_max: 1024,
         sanitizer: "none",
-        compares: true,
+        traces_comparisons: true,
         options: &[],
     },
-    Target {
+    CargoFuzzTarget {
         name: "decode",
         input_bytes_max: 1024,
         sanitizer: "none",
-        compares: true,
+        traces_comparisons: true,
         options: &[],
     },
-    Target {
+    CargoFuzzTarget {
         name: "wire",
         input_bytes_max: 4096,
         sanitizer: "address",
-        compares: true,
+        traces_comparisons: true,
         options: &[],
     },
-    Target {
+    CargoFuzzTarget {
         name: "session",
         input_bytes_max: 120,
         sanitizer: "none",
-        compares: false,
+        traces_comparisons: false,
         options: &["-entropic=0"],
     },
-    // Its words are in a dictionary, and every input is up to five processes of
-    // the client's: what counts is how many.
-    Target {
+    // A dictionary has its words, and each input runs up to five hook processes. So speed matters
+    // most.
+    CargoFuzzTarget {
         name: "hook",
         input_bytes_max: 2048,
         sanitizer: "none",
-        compares: false,
+        traces_comparisons: false,
         options: &["-entropic=0"],
     },
 ];
 
-/// What a run says at its end.
+/// The statistics at the end of a run.
 #[derive(Default)]
-struct Stats {
+struct FuzzStats {
     executions: u64,
     per_second: u64,
     new_inputs: u64,
@@ -93,16 +93,16 @@ pub(crate) fn run(words: &[String]) -> Result<(), String> {
     for target in targets {
         done.push((target.name, fuzz(target, runs)?));
     }
-    println!("\n{:<12} {:>12} {:>10} {:>12}", "target", "executions", "a second", "new inputs");
+    println!("\n{:<12} {:>12} {:>10} {:>12}", "target", "executions", "per second", "new inputs");
     for (name, stats) in done {
-        let Stats { executions, per_second, new_inputs } = stats;
+        let FuzzStats { executions, per_second, new_inputs } = stats;
         println!("{name:<12} {executions:>12} {per_second:>10} {new_inputs:>12}");
     }
     Ok(())
 }
 
-fn parse(words: &[String]) -> Result<(Vec<&'static Target>, u64), String> {
-    let (mut targets, mut runs) = (Vec::new(), RUNS);
+fn parse(words: &[String]) -> Result<(Vec<&'static CargoFuzzTarget>, u64), String> {
+    let (mut targets, mut runs) = (Vec::new(), DEFAULT_RUNS);
     let mut words = words.iter();
     while let Some(word) = words.next() {
         if word == "--runs" {
@@ -110,10 +110,10 @@ fn parse(words: &[String]) -> Result<(Vec<&'static Target>, u64), String> {
             runs = number.ok_or("`--runs` takes a number")?;
             continue;
         }
-        let known = TARGETS.iter().find(|target| target.name == word);
-        targets.push(known.ok_or_else(|| {
+        let target = TARGETS.iter().find(|target| target.name == word);
+        targets.push(target.ok_or_else(|| {
             let names: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
-            format!("no target `{word}`; there are {}", names.join(", "))
+            format!("no target `{word}`; the targets are {}", names.join(", "))
         })?);
     }
     if targets.is_empty() {
@@ -122,7 +122,7 @@ fn parse(words: &[String]) -> Result<(Vec<&'static Target>, u64), String> {
     Ok((targets, runs))
 }
 
-/// A command of nightly's cargo, whichever toolchain runs this.
+/// A cargo command of the nightly toolchain, independent of the current toolchain.
 fn nightly(words: &[&str]) -> Command {
     let mut command = Command::new("rustup");
     command.args(["run", "nightly", "cargo"]).args(words).current_dir(root());
@@ -130,25 +130,29 @@ fn nightly(words: &[&str]) -> Command {
 }
 
 fn check_tools() -> Result<(), String> {
-    let works = |words: &[&str]| {
+    let succeeds = |words: &[&str]| {
         let mut command = nightly(words);
         let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
         status.is_ok_and(|status| status.success())
     };
-    if !works(&["--version"]) {
-        return Err("there is no nightly toolchain; `rustup toolchain install nightly`".to_owned());
+    if !succeeds(&["--version"]) {
+        return Err(
+            "the nightly toolchain is missing; install it with `rustup toolchain install nightly`"
+                .to_owned(),
+        );
     }
-    if !works(&["fuzz", "--version"]) {
-        return Err("cargo-fuzz is missing; `cargo install cargo-fuzz`".to_owned());
+    if !succeeds(&["fuzz", "--version"]) {
+        return Err("cargo-fuzz is missing; install it with `cargo install cargo-fuzz`".to_owned());
     }
     Ok(())
 }
 
-fn fuzz(target: &Target, runs: u64) -> Result<Stats, String> {
-    let Target { name, input_bytes_max, sanitizer, compares, options } = target;
+fn fuzz(target: &CargoFuzzTarget, runs: u64) -> Result<FuzzStats, String> {
+    let CargoFuzzTarget { name, input_bytes_max, sanitizer, traces_comparisons: compares, options } =
+        target;
     let corpus = format!("fuzz/corpus/{name}");
     std::fs::create_dir_all(root().join(&corpus))
-        .map_err(|error| format!("can't make `{corpus}`: {error}"))?;
+        .map_err(|error| format!("can't create `{corpus}`: {error}"))?;
     let mut command = nightly(&["fuzz", "run", name, "--sanitizer", sanitizer]);
     if !compares {
         command.arg("--no-trace-compares");
@@ -166,32 +170,35 @@ fn fuzz(target: &Target, runs: u64) -> Result<Stats, String> {
     watch(name, &mut command)
 }
 
-/// Shows what a run says, but not every input that it keeps.
-fn watch(name: &str, command: &mut Command) -> Result<Stats, String> {
+/// Shows the output of a run, except for the lines about each new input.
+fn watch(name: &str, command: &mut Command) -> Result<FuzzStats, String> {
     let shown = shell::show(command);
     println!("$ {shown}");
     let cannot = |error| format!("can't run `{shown}`: {error}");
     let mut child = command.stderr(Stdio::piped()).spawn().map_err(cannot)?;
-    let mut stats = Stats::default();
-    for line in child.stderr.take().into_iter().flat_map(|said| BufReader::new(said).split(b'\n')) {
+    let mut stats = FuzzStats::default();
+    for line in
+        child.stderr.take().into_iter().flat_map(|stderr| BufReader::new(stderr).split(b'\n'))
+    {
         let line = line.map_err(cannot)?;
         let line = String::from_utf8_lossy(&line);
-        let kept = line.starts_with('#') && (line.contains("NEW") || line.contains("REDUCE"));
-        if !kept {
+        let is_new_input =
+            line.starts_with('#') && (line.contains("NEW") || line.contains("REDUCE"));
+        if !is_new_input {
             println!("{line}");
         }
-        stats.note(&line);
+        stats.read_line(&line);
     }
     let status = child.wait().map_err(cannot)?;
     if status.success() {
         return Ok(stats);
     }
-    Err(format!("`{name}` failed; what it said is above, its input is in `fuzz/artifacts/{name}`"))
+    Err(format!("`{name}` failed; see its output above and its input in `fuzz/artifacts/{name}`"))
 }
 
-impl Stats {
-    /// Takes a number from a line such as `stat::new_units_added: 12`.
-    fn note(&mut self, line: &str) {
+impl FuzzStats {
+    /// Reads a number from a line such as `stat::new_units_added: 12`.
+    fn read_line(&mut self, line: &str) {
         let Some((stat, number)) = line.strip_prefix("stat::").and_then(|l| l.split_once(':'))
         else {
             return;

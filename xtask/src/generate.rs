@@ -1,4 +1,4 @@
-//! Writes the files that are made from code: the reference of the definition.
+//! Writes the files that are generated from code: the reference of the definition.
 
 use crate::shell::{cargo, run};
 

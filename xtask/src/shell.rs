@@ -1,4 +1,4 @@
-//! Running other programs, above all cargo.
+//! Runs other programs, mostly cargo.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -8,34 +8,34 @@ pub(crate) fn root() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// A command of cargo in the root of the project.
+/// A cargo command in the root of the project.
 pub(crate) fn cargo(words: &[&str]) -> Command {
-    // Set by cargo for the programs it runs, so that they use the same one.
+    // Cargo sets this for the programs that it runs, so that they use the same cargo.
     let cargo = option_env!("CARGO").unwrap_or("cargo");
     let mut command = Command::new(cargo);
     command.args(words).current_dir(root());
     command
 }
 
-/// Runs a command and says what failed.
+/// Runs a command. The error says which command failed.
 pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     let shown = show(command);
     println!("$ {shown}");
     match command.status() {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(format!("`{shown}` ended with {status}")),
+        Ok(status) => Err(format!("`{shown}` exited with {status}")),
         Err(error) => Err(format!("can't run `{shown}`: {error}")),
     }
 }
 
-/// Runs a command and gives what it printed.
+/// Runs a command and returns its output.
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let shown = show(command);
     match command.stderr(Stdio::inherit()).output() {
         Ok(output) if output.status.success() => {
             Ok(String::from_utf8_lossy(&output.stdout).into_owned())
         }
-        Ok(output) => Err(format!("`{shown}` ended with {}", output.status)),
+        Ok(output) => Err(format!("`{shown}` exited with {}", output.status)),
         Err(error) => Err(format!("can't run `{shown}`: {error}")),
     }
 }
@@ -47,7 +47,7 @@ pub(crate) fn has_cargo(subcommand: &str) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
-/// A command as a person would write it.
+/// A command as a person would type it.
 pub(crate) fn show(command: &Command) -> String {
     let name = PathBuf::from(command.get_program());
     let name = name.file_name().unwrap_or_default().to_string_lossy().into_owned();

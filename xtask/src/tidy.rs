@@ -1,7 +1,7 @@
-//! House rules that no compiler checks.
+//! Checks house rules that no compiler checks.
 
 mod benchmarks;
-mod confined;
+mod confined_words;
 mod repeats;
 
 use std::collections::BTreeSet;
@@ -10,26 +10,26 @@ use std::path::{Path, PathBuf};
 
 use crate::shell::{cargo, output, root};
 
-/// How many crates of others `jackline` may be made of. Start-up and build time are part of the
-/// product: raise this only with a reason. Of the 160, 40 are the validator of JSON Schema, 19
+/// How many external crates `jackline` may use. Start-up and build time are a part of the product:
+/// raise this only with a reason. Of the 160, 40 are the validator of JSON Schema, 19
 /// `ratatui-core`, 18 ripgrep's libraries, 18 `ureq` with its TLS and 7 `ed25519-dalek`.
 const CRATES_MAX: usize = 160;
 
-/// How long a source file may be before it wants a seam; tests are lists, and longer.
+/// How many lines a source file may have before it should be split. Tests may be longer.
 const LINES_MAX: usize = 600;
 const TEST_LINES_MAX: usize = 900;
 
-/// Which crates of ours the hook of a client may use, directly or below: it starts at every event.
+/// Which of our crates the hook may use, directly or indirectly: it starts for every event.
 const HOOK_MAY_USE: &str = "clients decode definition engine host journal runtime shell workspace";
 
-/// What the engine may depend on: none of it does I/O.
+/// What the engine may depend on. None of these does I/O.
 const ENGINE_MAY_USE: [&str; 7] =
     ["jiff", "once_cell", "postcard", "serde", "serde_json", "sha2", "thiserror"];
 
-/// Our own, just as pure.
+/// A crate of ours that does no I/O either.
 const PURE: &str = "jackline-shell";
 
-/// Who may know whom among our own crates.
+/// Which of our crates may use which others.
 const LAYERS: [(&str, &str); 24] = [
     ("engine", "shell"),
     ("shell", ""),
@@ -76,13 +76,13 @@ pub(crate) fn run() -> Result<(), String> {
     check_hook(&mut problems);
     check_engine(&mut problems);
     check_sources(&mut problems);
-    confined::check(&mut problems);
+    confined_words::check(&mut problems);
     benchmarks::check(&mut problems);
     repeats::check(&mut problems);
     check_example(&mut problems);
     check_changelog(&mut problems);
     if problems.is_empty() {
-        println!("tidy: all house rules hold");
+        println!("tidy: no house rule is broken");
         return Ok(());
     }
     problems.iter().for_each(|problem| println!("tidy: {problem}"));
@@ -94,36 +94,41 @@ fn check_crates(problems: &mut Vec<String>) -> Result<(), String> {
     let tree = output(&mut cargo(&tree))?;
     let names = tree.lines().filter_map(|line| line.split_whitespace().next());
     let crates: BTreeSet<&str> = names.filter(|name| !name.starts_with("jackline")).collect();
-    println!("tidy: jackline uses {} crates of others, at most {CRATES_MAX}", crates.len());
+    println!("tidy: jackline uses {} external crates, at most {CRATES_MAX}", crates.len());
     if crates.len() > CRATES_MAX {
-        problems.push(format!("jackline uses {} crates of others", crates.len()));
+        problems.push(format!(
+            "jackline uses {} external crates, at most {CRATES_MAX} are allowed",
+            crates.len()
+        ));
     }
     Ok(())
 }
 
 fn check_layers(problems: &mut Vec<String>) {
     let crates = root().join("crates");
-    let mut known: BTreeSet<String> = children(&crates).iter().map(|path| name(path)).collect();
+    let mut unlisted: BTreeSet<String> = children(&crates).iter().map(|path| name(path)).collect();
     for (layer, may_use) in LAYERS {
-        known.remove(layer);
+        unlisted.remove(layer);
         let manifest = read(&crates.join(layer).join("Cargo.toml"));
         if !manifest.contains("[lints]\nworkspace = true") {
-            problems.push(format!("crates/{layer} does not take the lints of the workspace"));
+            problems.push(format!("crates/{layer} does not use the lints of the workspace"));
         }
         for dependency in dependencies(&manifest) {
             if let Some(own) = dependency.strip_prefix("jackline-")
                 && !may_use.split(' ').any(|name| name == own)
             {
-                problems.push(format!("crates/{layer} must not know crates/{own}"));
+                problems.push(format!("crates/{layer} must not use crates/{own}"));
             }
         }
     }
-    problems.extend(known.iter().map(|layer| format!("crates/{layer} has no place in the layers")));
+    problems.extend(
+        unlisted.iter().map(|layer| format!("crates/{layer} is missing in the list of layers")),
+    );
 }
 
-/// The module of `jackline hook` imports few crates of ours, and those use no others.
+/// The module of `jackline hook` uses few of our crates, and these use no others.
 fn check_hook(problems: &mut Vec<String>) {
-    let may_use = |name: &str| HOOK_MAY_USE.split(' ').any(|known| known == name);
+    let may_use = |name: &str| HOOK_MAY_USE.split(' ').any(|allowed| allowed == name);
     let module = read(&root().join("crates/cli/src/commands/hook.rs"));
     let imported = module.split("jackline_").skip(1).filter_map(|rest| rest.split(':').next());
     for name in imported.filter(|name| !may_use(name)) {
@@ -136,8 +141,8 @@ fn check_hook(problems: &mut Vec<String>) {
     }
 }
 
-/// The engine can't read a clock, a file or the environment: it is `no_std`,
-/// forbids `unsafe`, and uses nothing that can.
+/// The engine can't read a clock, a file or the environment: it is `no_std`, forbids `unsafe`, and
+/// its dependencies do no I/O.
 fn check_engine(problems: &mut Vec<String>) {
     let engine = root().join("crates/engine");
     let manifest = read(&engine.join("Cargo.toml"));
@@ -174,7 +179,7 @@ fn check_engine(problems: &mut Vec<String>) {
 }
 
 fn check_sources(problems: &mut Vec<String>) {
-    // Written in halves, so that this file does not hold what it looks for.
+    // Written in halves, so that this file does not contain the marks.
     let marks = [["TO", "DO"], ["FIX", "ME"], ["XX", "X"]].map(|halves| halves.concat());
     for directory in ["crates", "xtask"] {
         for file in sources(&root().join(directory)) {
@@ -182,19 +187,22 @@ fn check_sources(problems: &mut Vec<String>) {
             let lines = product_part(&text).lines().count();
             let is_test = file.components().any(|part| part.as_os_str() == "tests");
             if lines > if is_test { TEST_LINES_MAX } else { LINES_MAX } {
-                problems.push(format!("{} has {lines} lines; would a seam help?", show(&file)));
+                problems.push(format!("{} has {lines} lines; can it be split?", show(&file)));
             }
             if let Some(mark) = marks.iter().find(|mark| text.contains(mark.as_str())) {
                 problems.push(format!("{} has a `{mark}`", show(&file)));
             }
             if !text.starts_with("//!") && !text.starts_with("#![doc") {
-                problems.push(format!("{} does not say why it exists", show(&file)));
+                problems.push(format!(
+                    "{} has no `//!` header that says what the file is for",
+                    show(&file)
+                ));
             }
         }
     }
 }
 
-/// The README of the runtime, which is its documentation, shows the example that CI runs.
+/// The README of the runtime, which is also its rustdoc, shows the example that CI runs.
 fn check_example(problems: &mut Vec<String>) {
     let example = read(&root().join("examples/embed/src/main.rs"));
     let readme = read(&root().join("crates/runtime/README.md"));
@@ -204,7 +212,7 @@ fn check_example(problems: &mut Vec<String>) {
     }
 }
 
-/// A change of meaning is a line that people read.
+/// A change of the semantics number has an entry in the changelog.
 fn check_changelog(problems: &mut Vec<String>) {
     let lib = read(&root().join("crates/engine/src/lib.rs"));
     let number = lib
@@ -235,19 +243,19 @@ fn dependencies(manifest: &str) -> Vec<String> {
         .collect()
 }
 
-fn sources(directory: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+pub(crate) fn sources(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
     for path in children(directory) {
         if path.is_dir() {
-            found.extend(sources(&path));
+            files.extend(sources(&path));
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
+            files.push(path);
         }
     }
-    found
+    files
 }
 
-fn children(directory: &Path) -> Vec<PathBuf> {
+pub(crate) fn children(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     paths.sort();
@@ -258,10 +266,10 @@ fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn show(path: &Path) -> String {
+pub(crate) fn show(path: &Path) -> String {
     path.strip_prefix(root()).unwrap_or(path).display().to_string()
 }
 
-fn read(path: &Path) -> String {
+pub(crate) fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }

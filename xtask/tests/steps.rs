@@ -1,14 +1,15 @@
-//! The gate's steps: what fails or takes too long ends the run, and its row says so.
+//! Tests the steps of the gate: a step that fails or takes too long ends the run, and its row in
+//! the table shows that.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::fs;
 use std::process::Command;
 
-/// CI ends the gate after 90 minutes. Two are left to start it and to print its table.
+/// CI ends the gate after 90 minutes. Two of them are reserved for the start and for the table.
 const TIMEOUTS_MAX_MINUTES: u32 = 88;
 
-/// Runs a script after the functions of the gate; its exit code and what it printed.
+/// Runs a script with the functions of the gate. Returns its exit code and its output.
 fn play(script: &str) -> (i32, String) {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let script = format!("set -euo pipefail; source .ci/steps.sh\n{script}");
@@ -16,7 +17,7 @@ fn play(script: &str) -> (i32, String) {
     (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
 }
 
-/// The rows of the table at the end, without its first and its last line.
+/// The rows of the table at the end, without the header and the sum.
 fn rows(printed: &str) -> Vec<&str> {
     let table = printed.lines().skip_while(|line| !line.starts_with("step, in seconds"));
     table.skip(1).take_while(|line| !line.starts_with("all ")).collect()
@@ -35,20 +36,20 @@ fn steps_that_succeed_are_in_the_table_with_their_budgets() {
 }
 
 #[test]
-fn a_step_ends_at_its_first_failing_command_and_ends_the_gate() {
+fn a_failing_command_ends_its_step_and_the_gate() {
     let (code, printed) = play(
-        "fails() { false | cat; echo unreachable; }; fine() { echo fine; }
-         step one 1 2 3 fails; step two 1 2 3 fine",
+        "fails() { false | cat; echo unreachable; }; other() { echo other; }
+         step one 1 2 3 fails; step two 1 2 3 other",
     );
     assert_eq!(code, 1, "{printed}");
-    assert!(!printed.contains("unreachable") && !printed.contains("fine"), "{printed}");
+    assert!(!printed.contains("unreachable") && !printed.contains("other"), "{printed}");
     assert!(printed.contains("== one: FAILED with 1 after"), "{printed}");
     assert_eq!(rows(&printed).len(), 1, "{printed}");
 }
 
 #[test]
-fn a_step_that_exceeds_its_timeout_is_killed_with_what_it_started() {
-    // The output is read until every process that could write to it has ended.
+fn a_step_that_exceeds_its_timeout_is_killed_with_its_children() {
+    // The output is complete only when all processes that can write to it have ended.
     let (code, printed) = play(
         "slow() { { sleep 2; echo survived; } & sleep 300; }
          step one 1 2 0.005 slow",
@@ -60,7 +61,7 @@ fn a_step_that_exceeds_its_timeout_is_killed_with_what_it_started() {
 }
 
 #[test]
-fn all_timeouts_together_end_before_ci_does() {
+fn the_sum_of_all_timeouts_is_below_the_limit_of_ci() {
     let gate = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../.ci/run")).unwrap();
     let steps: Vec<&str> = gate.lines().filter(|line| line.starts_with("step '")).collect();
     let minutes = |line: &&str| {

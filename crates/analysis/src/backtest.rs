@@ -1,100 +1,98 @@
-//! Decides again what really happened, under another definition, without the
-//! world it happened in.
+//! Decides recorded events again with another definition, without the machine on which they
+//! happened.
 //!
-//! A backtest is teacher-forced: what ran is applied as having run, and what was
-//! refused then as refused, whatever would have been said about it. Nothing is held
-//! or stopped for what a guard says, neither by this definition nor by that of then:
-//! only people end and open a session. The world of then is gone: no file can be looked at, no repository asked. So what hangs on
-//! a fact that was not recorded is *undecidable*. It is listed as that, and never
-//! guessed.
+//! A backtest keeps the recorded course of events: calls that ran count as run, and refused calls
+//! count as refused, whatever the new definition would decide. Neither the new definition nor the
+//! recorded one pauses or stops the session; only people end and open it. The machine is not
+//! available, so no file can be read and no repository asked. If a decision depends on a fact that
+//! was not recorded, it is *undecidable*. It is listed as undecidable and never guessed.
 
 mod gzip;
 mod journal;
 mod judge;
 mod lines;
-mod memo;
 mod outcome;
-mod trajectory;
-mod went;
+mod recorded_course;
+mod recorded_run;
+mod result_memo;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use jackline_decode::Decoder;
-use jackline_engine::definition::{Loops, Rule, Rules};
-use jackline_engine::observe::{elide, observe_known};
-use jackline_engine::verdict::{GuardName, Stop};
+use jackline_decode::EventDecoder;
+use jackline_engine::definition::{LoopSettings, Rule, Rules};
+use jackline_engine::observe::{elide, observe_with_result};
+use jackline_engine::verdict::{GuardName, SessionStop};
 use jackline_engine::{
-    Decision, Definition, Event, EventKind, Facts, Mode, Now, Place, Record, Session,
+    Decision, Definition, Event, EventKind, Facts, Mode, Now, Record, Session, SessionLocation,
     SessionStarted, Timestamp, Verdict, Violation, observe,
 };
 
 pub use journal::BacktestJournal;
-pub use judge::{Lack, Undecidable};
-pub use lines::{LINE_BYTES_MAX, LineEnd, Source, open_lines, read_line};
-pub use memo::Memo;
-pub use outcome::{BacktestOutcome, Call, FoundLoop};
-pub use trajectory::Trajectory;
+pub use judge::{Undecidable, UnrecordedFact};
+pub use lines::{BacktestInput, LINE_BYTES_MAX, LineEnd, open_lines, read_line};
+pub use outcome::{BacktestCall, BacktestLoop, BacktestOutcome};
+pub use recorded_run::RecordedRun;
+pub use result_memo::ResultMemo;
 
-use jackline_runtime::{Fault, panic_text};
-use judge::{Judged, judge};
+use jackline_runtime::{RuntimeFault, panic_text};
+use judge::{BacktestDecision, judge};
 use outcome::loops_in;
-use went::remember;
+use recorded_course::add_remembered_parts;
 
-/// Decides recorded runs under one definition, as if it were enforced.
+/// Decides recorded runs with one definition, as if it were enforced.
 #[derive(Debug, Clone)]
 pub struct Backtest {
     definition: Arc<Definition>,
-    place: Arc<Place>,
+    place: Arc<SessionLocation>,
 }
 
-/// One run at work: give it the events in their order.
+/// One backtest run. The caller passes the events in order.
 #[derive(Debug)]
 pub struct BacktestRun {
-    /// None until the first event says where it worked.
+    /// `None` until the first event, which names the workspace.
     session: Option<Session>,
     definition: Arc<Definition>,
-    place: Arc<Place>,
+    place: Arc<SessionLocation>,
     now: Timestamp,
     outcome: BacktestOutcome,
-    decoder: Decoder,
+    decoder: EventDecoder,
 }
 
-/// What would have been said about one event.
+/// The result for one event.
 #[derive(Debug, Clone)]
 pub struct BacktestStep {
-    /// When it happened, where that was recorded.
+    /// When the event happened, if this is recorded.
     pub at: Option<Timestamp>,
-    /// Whether this is a call that is proposed, and no result or anything else.
+    /// Whether this is a proposed call.
     pub is_proposed: bool,
-    /// The call, where it is about one.
-    pub call: Option<Call>,
-    /// The strongest enforced answer that is sure.
+    /// The call, if the event belongs to one.
+    pub call: Option<BacktestCall>,
+    /// The strongest certain enforced decision.
     pub decision: Decision,
-    /// Objections that are sure, enforced or only observed.
-    pub objections: Vec<Violation>,
-    /// Loops that were found here.
-    pub loops: Vec<FoundLoop>,
-    /// What can't be said.
+    /// The certain violations, enforced or only observed.
+    pub violations: Vec<Violation>,
+    /// The loops that were found at this event.
+    pub loops: Vec<BacktestLoop>,
+    /// The guards and rules without a certain result.
     pub undecidable: Vec<Undecidable>,
-    /// The code with which the session would have been stopped here, the first time.
-    pub stop: Option<Stop>,
+    /// The stop code with which the session would have been stopped here, the first time.
+    pub stop: Option<SessionStop>,
 }
 
 impl Backtest {
-    /// Runs are decided as if the definition, all its rules and the loop guard
-    /// were enforced, on trial or not. The workspace of `place` is for runs that
-    /// don't name theirs.
-    pub fn new(definition: &Definition, place: Place) -> Self {
+    /// Decides as if the definition, all its rules and the loop guard were enforced, also if they
+    /// only observe. The workspace of `place` is for runs that do not name theirs.
+    pub fn new(definition: &Definition, place: SessionLocation) -> Self {
         let mode = Mode::Enforce;
         let rules = definition.rules.iter().map(|rule| Rule { mode, ..rule.clone() });
         let rules = Rules::new(rules.collect());
-        let loops = Loops { mode, ..definition.loops.clone() };
+        let loops = LoopSettings { mode, ..definition.loops.clone() };
         let definition = Definition { mode, rules, loops, ..definition.clone() };
         Self { definition: Arc::new(definition), place: Arc::new(place) }
     }
 
-    /// Begins with a run.
+    /// Starts a run.
     pub fn start(&self) -> BacktestRun {
         BacktestRun {
             session: None,
@@ -102,30 +100,34 @@ impl Backtest {
             place: Arc::clone(&self.place),
             now: Timestamp::from_ms(0),
             outcome: BacktestOutcome::default(),
-            decoder: Decoder::default(),
+            decoder: EventDecoder::default(),
         }
     }
 }
 
 impl BacktestRun {
-    /// Says what would have been decided on an event, and goes on as it went. The event
-    /// loses its secrets. The memo may be that of other runs.
-    pub fn event(&mut self, event: &mut Event, memo: &Memo) -> Result<BacktestStep, Fault> {
-        catch_unwind(AssertUnwindSafe(|| self.decided(event, memo)))
-            .map_err(|panic| Fault::Panic(panic_text(panic.as_ref())))
+    /// Decides on an event, and then applies it as it was recorded. This removes the secrets of the
+    /// event. Several runs may share a memo.
+    pub fn event(
+        &mut self,
+        event: &mut Event,
+        memo: &ResultMemo,
+    ) -> Result<BacktestStep, RuntimeFault> {
+        catch_unwind(AssertUnwindSafe(|| self.decide(event, memo)))
+            .map_err(|panic| RuntimeFault::Panic(panic_text(panic.as_ref())))
     }
 
-    /// What would have become of the run.
+    /// The result of the run.
     pub fn finish(self) -> BacktestOutcome {
         self.outcome
     }
 
-    fn decided(&mut self, event: &mut Event, memo: &Memo) -> BacktestStep {
-        let says = memo.redact(event, &self.definition);
-        let of = self.session.as_ref().and_then(|session| session.tool_of(event));
+    fn decide(&mut self, event: &mut Event, memo: &ResultMemo) -> BacktestStep {
+        let known_result = memo.redact(event, &self.definition);
+        let of = self.session.as_ref().and_then(|session| session.finished_tool(event));
         let decoded = self.decoder.decode(event, &self.definition, of);
-        let observed = match says {
-            Some(says) => observe_known(event, says),
+        let observed = match known_result {
+            Some(known_result) => observe_with_result(event, known_result),
             None => observe(event),
         };
         elide(event, &self.definition);
@@ -134,8 +136,8 @@ impl BacktestRun {
         facts.observed = observed;
         facts.decoded = decoded;
         let (definition, place) = (&self.definition, &self.place);
-        let session = self.session.get_or_insert_with(|| begin(definition, place, event));
-        let judged = session.ground().understand(event, |understood| {
+        let session = self.session.get_or_insert_with(|| begin_session(definition, place, event));
+        let judged = session.event_interpreter().with_interpreted(event, |understood| {
             let judged = judge(session, event, understood, &facts);
             let seq = session.seq() + 1;
             let mut verdict = Verdict {
@@ -143,28 +145,28 @@ impl BacktestRun {
                 seq: Some(seq),
                 ..Verdict::allow()
             };
-            remember(&mut verdict, event, definition, &judged);
+            add_remembered_parts(&mut verdict, event, definition, &judged);
             let record = Record { seq, event, facts: &facts, verdict: &verdict };
-            session.apply_on(understood, &record);
+            session.apply_interpreted(understood, &record);
             judged
         });
-        self.note(event, judged)
+        self.add_to_outcome(event, judged)
     }
 
-    fn note(&mut self, event: &Event, judged: Judged) -> BacktestStep {
-        let Judged { objections, undecidable, stop, safety, .. } = judged;
-        // The first of the strongest.
-        let enforced = objections.iter().rev().filter(|objection| objection.enforced);
-        let strongest = enforced.max_by_key(|objection| objection.decision);
-        let decision = strongest.map_or(Decision::Allow, |objection| objection.decision);
+    fn add_to_outcome(&mut self, event: &Event, judged: BacktestDecision) -> BacktestStep {
+        let BacktestDecision { violations: objections, undecidable, stop, safety, .. } = judged;
+        // The first of the strongest violations.
+        let enforced = objections.iter().rev().filter(|violation| violation.enforced);
+        let strongest = enforced.max_by_key(|violation| violation.decision);
+        let decision = strongest.map_or(Decision::Allow, |violation| violation.decision);
         let loops = loops_in(&safety);
         let outcome = &mut self.outcome;
-        let call = outcome.call(event);
+        let call = outcome.call_of(event);
         let is_proposed = matches!(event.kind, EventKind::ToolProposed(_));
-        if let Some(Call { index, .. }) = call {
-            outcome.loops(index, &loops);
+        if let Some(BacktestCall { index, .. }) = call {
+            outcome.count_loops(index, &loops);
             if is_proposed {
-                outcome.proposed(index, decision, strongest);
+                outcome.count_decision(index, decision, strongest);
             }
         }
         let stop = stop.filter(|_| outcome.stop.is_none());
@@ -177,22 +179,35 @@ impl BacktestRun {
             }
         }
         let at = event.at;
-        BacktestStep { at, is_proposed, call, decision, objections, loops, undecidable, stop }
+        BacktestStep {
+            at,
+            is_proposed,
+            call,
+            decision,
+            violations: objections,
+            loops,
+            undecidable,
+            stop,
+        }
     }
 }
 
-/// What an objection comes from: a rule by its name, else the guard.
-pub fn name_of(objection: &Violation) -> String {
-    match objection.guard {
-        GuardName::Rules => objection.subtype.to_string(),
-        _ => objection.guard.to_string(),
+/// The source of a violation: the name of a rule, else the guard.
+pub fn violation_source(violation: &Violation) -> String {
+    match violation.guard {
+        GuardName::Rules => violation.subtype.to_string(),
+        _ => violation.guard.to_string(),
     }
 }
 
-fn begin(definition: &Arc<Definition>, place: &Arc<Place>, event: &Event) -> Session {
+fn begin_session(
+    definition: &Arc<Definition>,
+    place: &Arc<SessionLocation>,
+    event: &Event,
+) -> Session {
     let place = match &event.kind {
         EventKind::SessionStarted(SessionStarted { workspace: workspace @ Some(_), .. }) => {
-            Arc::new(Place { workspace: workspace.clone(), ..(**place).clone() })
+            Arc::new(SessionLocation { workspace: workspace.clone(), ..(**place).clone() })
         }
         _ => Arc::clone(place),
     };

@@ -1,113 +1,112 @@
-//! What would be decided on a call, without leaving a trace.
+//! Shows the decision on a call without recording anything.
 //!
-//! The definition is resolved as for a new session, the facts are real, and
-//! the session is thrown away: no journal, no state, no started verification,
-//! nothing kept in the state home.
+//! The definition is resolved as for a new session, and the facts are real. The session is
+//! discarded afterwards: there is no journal, no saved state and no started verification, and
+//! nothing is written to the state home.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use jackline_decode::Decoder;
-use jackline_engine::definition::{Redact, Rule, Tool};
+use jackline_decode::EventDecoder;
+use jackline_engine::call_description::CallDescription;
+use jackline_engine::definition::{DeclaredTool, Redact, Rule};
 use jackline_engine::facts::PinsFact;
 use jackline_engine::observe::elide;
-use jackline_engine::understanding::Understanding;
 use jackline_engine::verdict::{GuardName, ViolationType};
 use jackline_engine::{
-    ActorId, Arguments, CallId, Decision, Definition, Digest, Event, EventKind, Facts, Kind, Place,
-    Record, Session, SessionId, Status, ToolFinished, ToolName, ToolProposed, Verdict, Violation,
-    observe,
+    ActorId, Arguments, CallId, CallStatus, Decision, Definition, Digest, Event, EventKind, Facts,
+    Record, Session, SessionId, SessionLocation, ToolFinished, ToolKind, ToolName, ToolProposed,
+    Verdict, Violation, observe,
 };
 use jackline_journal::{SessionEntry, Store};
 use serde_json::{Map, Value};
 
 use jackline_host::clock;
-use jackline_runtime::definitions::Resolved;
-use jackline_runtime::unrecorded::{NamedDefinition, decide_unrecorded};
-use jackline_runtime::{Definitions, Fault, inspect, panic_text, redact};
+use jackline_runtime::definitions::ResolvedDefinition;
+use jackline_runtime::unrecorded::{DefinitionDigests, decide_unrecorded};
+use jackline_runtime::{Definitions, RuntimeFault, load_session, panic_text, redact};
 
-/// The tool that command lines are taken to be for, unless a definition
-/// declares another.
+/// The default tool for command lines, unless a definition declares another one.
 const SHELL: &str = "Bash";
 
-/// A call that nobody has proposed.
+/// A hypothetical call.
 #[derive(Debug, Clone)]
-pub struct Supposed {
+pub struct HypotheticalCall {
     /// The tool.
     pub tool: ToolName,
-    /// What it is given.
-    pub proposed: Proposed,
-    /// The directory it works in, absolute; none is the workspace.
+    /// The command line or the arguments.
+    pub proposed: CallInput,
+    /// The absolute working directory; `None` means the workspace.
     pub cwd: Option<String>,
-    /// Who calls it.
+    /// The actor that makes the call.
     pub actor: ActorId,
 }
 
-/// What a tool is given.
+/// The input of a tool.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Proposed {
+pub enum CallInput {
     /// A command line.
-    Line(String),
-    /// Arguments: a JSON object.
+    CommandLine(String),
+    /// Arguments as a JSON object.
     Args(Value),
 }
 
-/// What would be decided, and why.
+/// The decision on a hypothetical call, with its reasons.
 #[derive(Debug, Clone)]
-pub struct Explained {
+pub struct Explanation {
     /// The verdict.
     pub verdict: Verdict,
-    /// Its objections, in the same order, with where they come from.
-    pub reasons: Vec<Reason>,
-    /// What the call does.
-    pub understanding: Option<Understanding>,
-    /// What the decision rests on.
+    /// The violations in the same order, with their sources.
+    pub reasons: Vec<ViolationReason>,
+    /// The effects of the call.
+    pub understanding: Option<CallDescription>,
+    /// The facts on which the decision depends.
     pub facts: Facts,
 }
 
-/// An objection and where it comes from.
+/// A violation and its source.
 #[derive(Debug, Clone)]
-pub struct Reason {
-    /// The objection.
+pub struct ViolationReason {
+    /// The violation.
     pub violation: Violation,
-    /// The rule behind it, where it is one.
+    /// The rule behind it, if there is one.
     pub rule: Option<Rule>,
-    /// What passes instead, where the rule says so.
-    pub instead: Option<Instead>,
+    /// The alternative that the rule proposes, if it has one.
+    pub instead: Option<RuleAlternative>,
 }
 
-/// What a rule says to do instead.
+/// The alternative that a rule proposes.
 #[derive(Debug, Clone)]
-pub struct Instead {
-    /// What it says.
+pub struct RuleAlternative {
+    /// The text of the alternative.
     pub text: String,
-    /// What would be decided on that; none where it is no command line.
+    /// The verdict on the alternative; `None` if it is not a command line.
     pub verdict: Option<Verdict>,
 }
 
-/// Decides on calls in a session that is thrown away.
+/// Decides on calls in a session that is discarded.
 pub struct Explainer {
     id: SessionId,
     session: Session,
     definitions: Definitions,
     checksum: Digest,
-    /// The digest of the definition that the session was opened with.
+    /// The digest of the definition with which the session was opened.
     stored: Digest,
     broken: Option<String>,
 }
 
 impl Explainer {
-    /// Explains what a new session in a workspace would be told.
-    pub fn of_workspace(definitions: Definitions, workspace: &Path) -> Result<Self, Fault> {
-        let definitions = definitions.only_looking();
+    /// Explains calls in a new session of a workspace.
+    pub fn of_workspace(definitions: Definitions, workspace: &Path) -> Result<Self, RuntimeFault> {
+        let definitions = definitions.read_only();
         let real = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
-        let Some(workspace) = real.to_str() else { return Err(Fault::Workspace(real)) };
-        let Resolved { definition, stored, checksum, files, broken } =
+        let Some(workspace) = real.to_str() else { return Err(RuntimeFault::Workspace(real)) };
+        let ResolvedDefinition { definition, stored, checksum, files, broken } =
             definitions.resolve(&real)?;
         let shown = |path: PathBuf| path.display().to_string();
         let host = definitions.host();
-        let place = Place {
+        let place = SessionLocation {
             workspace: Some(workspace.to_owned()),
             home: host.home.clone().map(shown),
             state_home: definitions.state_home().map(shown),
@@ -115,24 +114,25 @@ impl Explainer {
             definition: files.into_iter().map(shown).collect(),
         };
         let session = Session::new(definition, Arc::new(place));
-        let id = SessionId::parse("explain").map_err(|error| Fault::Panic(error.to_string()))?;
+        let id =
+            SessionId::parse("explain").map_err(|error| RuntimeFault::Panic(error.to_string()))?;
         Ok(Self { id, session, definitions, checksum, stored, broken })
     }
 
-    /// Explains what a session would be told as it stands.
+    /// Explains calls in the current state of a session.
     pub fn of_session(
         definitions: Definitions,
         store: &dyn Store,
         entry: &SessionEntry,
-    ) -> Result<Self, Fault> {
-        let opened = entry.opened()?;
-        let session = inspect(store, entry)?;
+    ) -> Result<Self, RuntimeFault> {
+        let opened = entry.opening()?;
+        let session = load_session(store, entry)?;
         Ok(Self {
             id: opened.session.clone(),
-            checksum: session.reloaded().unwrap_or(opened.definition.checksum),
+            checksum: session.reloaded_checksum().unwrap_or(opened.definition.checksum),
             stored: opened.definition.lowered.digest(),
             session,
-            definitions: definitions.only_looking(),
+            definitions: definitions.read_only(),
             broken: None,
         })
     }
@@ -142,20 +142,19 @@ impl Explainer {
         self.session.definition()
     }
 
-    /// Its checksum.
+    /// The checksum of the definition in force.
     pub fn checksum(&self) -> Digest {
         self.checksum
     }
 
-    /// Why the files of the definition don't load, where this is the last one
-    /// that did.
+    /// Why the files of the definition don't load, if the last good definition is used.
     pub fn broken(&self) -> Option<&str> {
         self.broken.as_deref()
     }
 
-    /// Where it is decided.
-    pub fn place(&self) -> &Place {
-        self.session.place()
+    /// The location of the session.
+    pub fn place(&self) -> &SessionLocation {
+        self.session.location()
     }
 
     /// The last record of the session; 0 for a new one.
@@ -163,11 +162,11 @@ impl Explainer {
         self.session.seq()
     }
 
-    /// The tool that command lines are for: one that the definition declares,
-    /// else the usual one.
+    /// The tool for command lines: one that the definition declares, else the default one.
     pub fn shell(&self) -> &str {
         let tools = &self.definition().tools;
-        let is_shell = |tool: &&Tool| tool.kind == Kind::Exec && tool.commands.is_empty();
+        let is_shell =
+            |tool: &&DeclaredTool| tool.kind == ToolKind::Exec && tool.commands.is_empty();
         match self.declared(SHELL) {
             Some(_) => SHELL,
             None => tools.iter().find(is_shell).map_or(SHELL, |tool| &tool.name),
@@ -175,27 +174,26 @@ impl Explainer {
     }
 
     /// Whether a tool takes a command line.
-    pub fn takes_line(&self, tool: &str) -> bool {
+    pub fn takes_command_line(&self, tool: &str) -> bool {
         let kind =
-            self.declared(tool).map_or_else(|| Kind::well_known(tool), |tool| Some(tool.kind));
-        kind == Some(Kind::Exec)
+            self.declared(tool).map_or_else(|| ToolKind::well_known(tool), |tool| Some(tool.kind));
+        kind == Some(ToolKind::Exec)
     }
 
-    /// Says what would be decided on a call, and why. A bug of ours is a fault
-    /// here too.
-    pub fn explain(&self, call: &Supposed) -> Result<Explained, Fault> {
-        catch_unwind(AssertUnwindSafe(|| self.explained(call)))
-            .unwrap_or_else(|panic| Err(Fault::Panic(panic_text(panic.as_ref()))))
+    /// Decides on a call and collects the reasons. A panic becomes a fault.
+    pub fn explain(&self, call: &HypotheticalCall) -> Result<Explanation, RuntimeFault> {
+        catch_unwind(AssertUnwindSafe(|| self.explain_call(call)))
+            .unwrap_or_else(|panic| Err(RuntimeFault::Panic(panic_text(panic.as_ref()))))
     }
 
-    /// Says what would be decided on each call of a plan, as if those before it had been
-    /// made, and had succeeded. Ends at the first one that would not run.
-    pub fn rehearse(&mut self, plan: &[Supposed]) -> Result<Vec<Verdict>, Fault> {
-        catch_unwind(AssertUnwindSafe(|| self.rehearsed(plan)))
-            .unwrap_or_else(|panic| Err(Fault::Panic(panic_text(panic.as_ref()))))
+    /// Decides on each call of a plan, as if the previous calls had succeeded. Ends at the first
+    /// call that would not run.
+    pub fn rehearse(&mut self, plan: &[HypotheticalCall]) -> Result<Vec<Verdict>, RuntimeFault> {
+        catch_unwind(AssertUnwindSafe(|| self.rehearse_calls(plan)))
+            .unwrap_or_else(|panic| Err(RuntimeFault::Panic(panic_text(panic.as_ref()))))
     }
 
-    fn rehearsed(&mut self, plan: &[Supposed]) -> Result<Vec<Verdict>, Fault> {
+    fn rehearse_calls(&mut self, plan: &[HypotheticalCall]) -> Result<Vec<Verdict>, RuntimeFault> {
         let mut verdicts = Vec::new();
         for (number, call) in plan.iter().enumerate() {
             let id = CallId::parse(format!("rehearsed-{number}")).ok();
@@ -203,54 +201,58 @@ impl Explainer {
             if let EventKind::ToolProposed(ToolProposed { call, .. }) = &mut event.kind {
                 call.clone_from(&id);
             }
-            let verdict = self.suppose(&event)?;
-            let runs = verdict.lets_run();
+            let verdict = self.decide_and_apply(&event)?;
+            let runs = verdict.allows_run();
             verdicts.push(verdict);
             if !runs {
                 break;
             }
             event.kind = EventKind::ToolFinished(ToolFinished {
                 call: id,
-                status: Status::Ok,
+                status: CallStatus::Ok,
                 ..ToolFinished::default()
             });
-            self.suppose(&event)?;
+            self.decide_and_apply(&event)?;
         }
         Ok(verdicts)
     }
 
-    /// Decides, and goes on as if that had happened.
-    fn suppose(&mut self, event: &Event) -> Result<Verdict, Fault> {
+    /// Decides, and applies the result as if it had happened.
+    fn decide_and_apply(&mut self, event: &Event) -> Result<Verdict, RuntimeFault> {
         let (verdict, facts) = self.decide(event)?;
         let seq = self.session.seq() + 1;
         self.session.apply(&Record { seq, event, facts: &facts, verdict: &verdict });
         Ok(verdict)
     }
 
-    fn explained(&self, call: &Supposed) -> Result<Explained, Fault> {
+    fn explain_call(&self, call: &HypotheticalCall) -> Result<Explanation, RuntimeFault> {
         let event = self.event(call);
         let (verdict, facts) = self.decide(&event)?;
         let reasons = verdict.violations.iter().map(|found| self.reason(call, found));
-        let reasons = reasons.collect::<Result<_, Fault>>()?;
-        let understanding = self.session.understand(&event);
-        Ok(Explained { verdict, reasons, understanding, facts })
+        let reasons = reasons.collect::<Result<_, RuntimeFault>>()?;
+        let understanding = self.session.describe_call(&event);
+        Ok(Explanation { verdict, reasons, understanding, facts })
     }
 
-    /// Decides as a live session does, on the event as its journal would hold it.
-    fn decide(&self, event: &Event) -> Result<(Verdict, Facts), Fault> {
+    /// Decides as a live session does, on the event as the journal would contain it.
+    fn decide(&self, event: &Event) -> Result<(Verdict, Facts), RuntimeFault> {
         let mut facts = Facts::at(clock::now());
         let mut event = event.clone();
-        facts.decoded = Decoder::default().decode(&mut event, self.definition(), None);
+        facts.decoded = EventDecoder::default().decode(&mut event, self.definition(), None);
         facts.observed = observe(&event);
-        // Which agent a session will have that has not begun is unknown.
+        // The agent of a future session is unknown.
         facts.pins = (self.session.seq() == 0).then(PinsFact::default);
-        let named = NamedDefinition { checksum: self.checksum, digest: self.stored };
+        let named = DefinitionDigests { checksum: self.checksum, digest: self.stored };
         decide_unrecorded(&self.session, (&self.definitions, named), &event, facts)
     }
 
-    fn reason(&self, call: &Supposed, violation: &Violation) -> Result<Reason, Fault> {
+    fn reason(
+        &self,
+        call: &HypotheticalCall,
+        violation: &Violation,
+    ) -> Result<ViolationReason, RuntimeFault> {
         let is_it = |rule: &&Rule| {
-            rule.name == violation.subtype.word()
+            rule.name == violation.subtype.as_str()
                 && (violation.kind != ViolationType::RuleViolation
                     || violation.message.starts_with(&rule.message))
         };
@@ -266,20 +268,22 @@ impl Explainer {
             .and_then(|rule| rule.instead.clone());
         let instead = text.map(|text| {
             let decide = || {
-                let proposed = Proposed::Line(text.clone());
-                let event = self.event(&Supposed { proposed, ..call.clone() });
+                let proposed = CallInput::CommandLine(text.clone());
+                let event = self.event(&HypotheticalCall { proposed, ..call.clone() });
                 self.decide(&event).map(|(verdict, _)| verdict)
             };
-            let verdict = self.takes_line(call.tool.as_str()).then(decide).transpose()?;
-            Ok::<_, Fault>(Instead { text, verdict })
+            let verdict = self.takes_command_line(call.tool.as_str()).then(decide).transpose()?;
+            Ok::<_, RuntimeFault>(RuleAlternative { text, verdict })
         });
-        Ok(Reason { violation: violation.clone(), rule, instead: instead.transpose()? })
+        Ok(ViolationReason { violation: violation.clone(), rule, instead: instead.transpose()? })
     }
 
-    fn event(&self, call: &Supposed) -> Event {
+    fn event(&self, call: &HypotheticalCall) -> Event {
         let args = match &call.proposed {
-            Proposed::Line(line) => self.with_line(call.tool.as_str(), line),
-            Proposed::Args(args) => args.clone(),
+            CallInput::CommandLine(line) => {
+                self.arguments_with_command_line(call.tool.as_str(), line)
+            }
+            CallInput::Args(args) => args.clone(),
         };
         let kind = EventKind::ToolProposed(ToolProposed {
             tool: call.tool.clone(),
@@ -296,8 +300,8 @@ impl Explainer {
         event
     }
 
-    /// Arguments that hold a command line where the tool looks for one.
-    fn with_line(&self, tool: &str, line: &str) -> Value {
+    /// Arguments that contain a command line at the tool's pointer.
+    fn arguments_with_command_line(&self, tool: &str, line: &str) -> Value {
         let pointer = self.declared(tool).and_then(|tool| tool.command.as_deref());
         let names = pointer.unwrap_or("/command").trim_start_matches('/').split('/');
         names.rev().fold(Value::String(line.to_owned()), |inner, name| {
@@ -306,9 +310,10 @@ impl Explainer {
         })
     }
 
-    fn declared(&self, name: &str) -> Option<&Tool> {
-        let is_it =
-            |tool: &&Tool| tool.name == name || tool.aliases.iter().any(|alias| alias == name);
+    fn declared(&self, name: &str) -> Option<&DeclaredTool> {
+        let is_it = |tool: &&DeclaredTool| {
+            tool.name == name || tool.aliases.iter().any(|alias| alias == name)
+        };
         self.definition().tools.iter().find(is_it)
     }
 }

@@ -1,19 +1,23 @@
-//! What reads journals and decides nothing new.
+//! Reads journals without recording new decisions.
 //!
-//! Replay decides every event again and compares. Backtest decides recorded events under another
-//! definition. Explain decides on a made-up call, and throws the session away. An account
-//! adds a journal up for exports and attestations.
+//! A replay decides every event again and compares the verdicts. A backtest decides recorded events
+//! with another definition. An explanation decides on a hypothetical call and discards the session.
+//! An account summarises a journal for exports and attestations.
 
-mod account;
 mod backtest;
 mod explain;
+mod journal_account;
 mod replay;
 
-pub use account::{Account, AccountError, Verdicts, export, misfits};
 pub use backtest::{
-    Backtest, BacktestJournal, BacktestOutcome, BacktestRun, BacktestStep, Call, FoundLoop,
-    LINE_BYTES_MAX, Lack, LineEnd, Memo, Source, Trajectory, Undecidable, name_of, open_lines,
-    read_line,
+    Backtest, BacktestCall, BacktestInput, BacktestJournal, BacktestLoop, BacktestOutcome,
+    BacktestRun, BacktestStep, LINE_BYTES_MAX, LineEnd, RecordedRun, ResultMemo, Undecidable,
+    UnrecordedFact, open_lines, read_line, violation_source,
 };
-pub use explain::{Explained, Explainer, Instead, Proposed, Reason, Supposed};
-pub use replay::{Difference, Replay, ReplayReport};
+pub use explain::{
+    CallInput, Explainer, Explanation, HypotheticalCall, RuleAlternative, ViolationReason,
+};
+pub use journal_account::{
+    AccountError, JournalAccount, VerdictCounts, export_session, find_export_mismatches,
+};
+pub use replay::{Replay, ReplayReport, VerdictDifference};

@@ -3,52 +3,52 @@
 use std::sync::Arc;
 
 use jackline_engine::{SEMANTICS, Session};
-use jackline_journal::{DefinitionSource, Line, RecordError, StoreError, parse_record};
+use jackline_journal::{DefinitionSource, JournalLine, RecordError, StoreError, parse_record};
 use serde::Serialize;
 
-/// How many differences are listed.
+/// The largest number of listed differences.
 const DIFFERENCES_MAX: usize = 20;
 
-/// One verdict that came out otherwise.
+/// A verdict that differs from the recorded one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Difference {
-    /// The record.
+pub struct VerdictDifference {
+    /// The record number.
     pub seq: u64,
-    /// `version` if the engine that wrote it meant something else, else `fault`.
+    /// `version` if another semantics version wrote the record, else `fault`.
     pub by: &'static str,
-    /// The engine that wrote it.
+    /// The version of the engine that wrote the record.
     pub engine: String,
-    /// What its verdicts mean.
+    /// The semantics version of that engine's verdicts.
     pub semantics: u32,
-    /// What was decided.
+    /// The recorded verdict.
     pub recorded: String,
-    /// What is decided now.
+    /// The verdict now.
     pub decided: String,
 }
 
-/// What a replay found.
+/// The result of a replay.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ReplayReport {
-    /// How many events were decided again.
+    /// The number of events that were decided again.
     pub events: u64,
-    /// How many came out the same, byte for byte.
+    /// The number of verdicts with equal bytes.
     pub same: u64,
-    /// How many differ because another version decided.
+    /// The number of differences because of another version.
     pub differ_by_version: u64,
-    /// How many differ and should not.
+    /// The number of unexpected differences.
     pub differ_by_fault: u64,
     /// The first differences.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<VerdictDifference>,
 }
 
 impl ReplayReport {
-    /// Whether every verdict came out the same.
+    /// Whether every verdict is equal.
     pub fn is_proven(&self) -> bool {
         self.same == self.events
     }
 }
 
-/// A replay at work: give it the lines of a journal in order.
+/// A running replay. The caller passes the lines of a journal in order.
 pub struct Replay {
     session: Option<Session>,
     semantics: u32,
@@ -62,35 +62,35 @@ impl Default for Replay {
 }
 
 impl Replay {
-    /// A replay by an engine whose verdicts mean `semantics`.
+    /// A replay by an engine with the semantics version `semantics`.
     pub fn with_semantics(semantics: u32) -> Self {
         Self { semantics, ..Self::default() }
     }
 
-    /// Decides one line of a journal again, given without its newline.
-    pub fn line(
+    /// Decides one line of a journal again. The line has no newline.
+    pub fn replay_line(
         &mut self,
         definitions: &dyn DefinitionSource,
         line: &[u8],
     ) -> Result<(), StoreError> {
         let mut line = parse_record(line)?;
-        line.load(|digest| definitions.load(digest))?;
+        line.load_definitions(|digest| definitions.load(digest))?;
         let record = match line {
-            Line::Opened(opened) => {
+            JournalLine::Opened(opened) => {
                 let definition = definitions.load(&opened.definition.lowered.digest())?;
                 self.session = Some(Session::new(definition, Arc::new(opened.place)));
                 return Ok(());
             }
-            Line::Event(record) => record,
+            JournalLine::Event(record) => record,
         };
         let Some(session) = &mut self.session else {
             let reason = "it comes before the record that opens the session".to_owned();
             return Err(RecordError { seq: record.seq.to_string(), reason }.into());
         };
-        // The recorded verdict is what happened, so it is what is folded in.
-        let decided = session.ground().understand(&record.event, |understood| {
-            let decided = session.decide_on(understood, &record.facts);
-            session.apply_on(understood, &record.as_record());
+        // The recorded verdict took effect, so it is the one to apply.
+        let decided = session.event_interpreter().with_interpreted(&record.event, |understood| {
+            let decided = session.decide_interpreted(understood, &record.facts);
+            session.apply_interpreted(understood, &record.as_record());
             decided
         });
         let decided = serde_json::to_string(&decided).unwrap_or_default();
@@ -106,7 +106,7 @@ impl Replay {
                 "version"
             };
             if self.report.differences.len() < DIFFERENCES_MAX {
-                self.report.differences.push(Difference {
+                self.report.differences.push(VerdictDifference {
                     seq: record.seq,
                     by,
                     engine: record.engine.clone(),
@@ -119,12 +119,12 @@ impl Replay {
         Ok(())
     }
 
-    /// The session as the journal leaves it.
+    /// The session after the last line.
     pub fn session(&self) -> Option<&Session> {
         self.session.as_ref()
     }
 
-    /// What was found.
+    /// The result of the replay.
     pub fn finish(self) -> ReplayReport {
         self.report
     }

@@ -1,23 +1,19 @@
-//! Runs of the past under a definition of today: what is sure, and what nobody
-//! can say any more.
+//! Backtests of recorded runs: certain results, and results that can't be known any more.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test may stop at the first surprise"
-)]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
-use jackline_analysis::{Backtest, BacktestOutcome, BacktestStep, Lack, Memo};
+use jackline_analysis::{Backtest, BacktestOutcome, BacktestStep, ResultMemo, UnrecordedFact};
 use jackline_engine::wire::parse_line;
-use jackline_engine::{Decision, Place, SessionId};
+use jackline_engine::{Decision, SessionId, SessionLocation};
 use serde_json::{Value, json};
 
 const CODING: &str = "extends: [coding-agent]";
 
 fn play(source: &str, events: &[Value]) -> (Vec<BacktestStep>, BacktestOutcome) {
     let definition = jackline_definition::load(source.as_bytes(), "test").unwrap();
-    let place = Place { home: Some("/home/dana".to_owned()), ..Place::default() };
-    let (mut run, memo) = (Backtest::new(&definition, place).start(), Memo::default());
+    let place =
+        SessionLocation { home: Some("/home/dana".to_owned()), ..SessionLocation::default() };
+    let (mut run, memo) = (Backtest::new(&definition, place).start(), ResultMemo::default());
     let id = SessionId::parse("s").unwrap();
     let started = json!({"event": "session_started", "workspace": "/project"});
     let steps = std::iter::once(&started).chain(events).map(|event| {
@@ -40,21 +36,21 @@ fn finished() -> Value {
     json!({"event": "tool_finished", "call": "c", "status": "ok", "result": "done"})
 }
 
-/// What is said of one call: the decision, by whom, and what can't be said.
-fn said(source: &str, event: Value) -> (Decision, Vec<String>, Vec<(String, Lack)>) {
+/// The result for one call: the decision, the sources of its violations, and the undecidable parts.
+fn said(source: &str, event: Value) -> (Decision, Vec<String>, Vec<(String, UnrecordedFact)>) {
     let (steps, _) = play(source, &[event]);
     let step = &steps[0];
-    let by = step.objections.iter().map(jackline_analysis::name_of).collect();
-    let unsure = step.undecidable.iter().map(|one| (one.guard.clone(), one.lacks)).collect();
+    let by = step.violations.iter().map(jackline_analysis::violation_source).collect();
+    let unsure = step.undecidable.iter().map(|one| (one.guard.clone(), one.missing)).collect();
     (step.decision, by, unsure)
 }
 
-fn unsure(guard: &str, lacks: Lack) -> Vec<(String, Lack)> {
+fn unsure(guard: &str, lacks: UnrecordedFact) -> Vec<(String, UnrecordedFact)> {
     vec![(guard.to_owned(), lacks)]
 }
 
 #[test]
-fn what_the_call_alone_decides_is_sure() {
+fn a_decision_on_the_call_alone_is_certain() {
     let deny = |rule: &str| (Decision::Deny, vec![rule.to_owned()], vec![]);
     assert_eq!(said(CODING, line("git stash clear")), deny("git/stash-clear"));
     assert_eq!(said(CODING, line("ls -la")), (Decision::Allow, vec![], vec![]));
@@ -63,7 +59,7 @@ fn what_the_call_alone_decides_is_sure() {
 }
 
 #[test]
-fn the_repeat_that_a_strict_definition_stops_is_told() {
+fn a_repeat_that_a_strict_definition_stops_is_reported() {
     let strict = "loops: { profile: strict }";
     let same: Vec<_> = (0..5).flat_map(|_| [line("make check"), finished()]).collect();
     for source in [strict, "mode: observe\nloops: { profile: strict }"] {
@@ -79,33 +75,33 @@ fn the_repeat_that_a_strict_definition_stops_is_told() {
     let (steps, outcome) = play(later, &same);
     assert_eq!((steps[6].decision, steps[8].decision), (Decision::Deny, Decision::Stop));
     assert!(outcome.stop.is_some());
-    // Three alike are told and nothing more, where no fourth comes.
+    // Three equal calls only cause a warning if there is no fourth.
     assert_eq!(play(strict, &same[..6]).1.stop, None);
 }
 
 #[test]
-fn what_hangs_on_the_repository_of_then_is_not_guessed() {
+fn a_result_that_depends_on_the_repository_is_not_guessed() {
     let (decision, by, lacks) = said(CODING, line("git commit --amend"));
     assert_eq!((decision, by), (Decision::Allow, vec![]));
-    assert_eq!(lacks, unsure("git/amend-protected", Lack::Repository));
+    assert_eq!(lacks, unsure("git/amend-protected", UnrecordedFact::Repository));
 }
 
 #[test]
-fn what_hangs_on_files_of_then_is_not_guessed() {
+fn a_result_that_depends_on_files_is_not_guessed() {
     let rule = "rules: [{ name: there, tool: exec, when: 'exists(\"a\")', deny: no, \
                 examples: { deny: [{ run: ls, given: { exists: [a] } }] } }]";
     let (decision, _, lacks) = said(rule, line("ls"));
-    assert_eq!((decision, lacks), (Decision::Allow, unsure("there", Lack::Files)));
+    assert_eq!((decision, lacks), (Decision::Allow, unsure("there", UnrecordedFact::Files)));
 
     let reads = "policies: [ read_before_write: {} ]";
     let (decision, _, lacks) =
         said(reads, call("Write", &json!({"file_path": "/project/a", "content": ""})));
     assert_eq!(decision, Decision::Allow);
-    assert!(lacks.contains(&("read_before_write".to_owned(), Lack::Files)), "{lacks:?}");
+    assert!(lacks.contains(&("read_before_write".to_owned(), UnrecordedFact::Files)), "{lacks:?}");
 }
 
 #[test]
-fn a_protected_path_is_one_by_its_name_and_where_links_led_is_not_known() {
+fn a_protected_path_is_recognised_by_name_but_links_are_undecidable() {
     let write = |path: &str| call("Write", &json!({"file_path": path, "content": "x"}));
     let protected = vec!["protected".to_owned()];
     for path in ["/project/jackline.yaml", "/project/.claude/settings.json"] {
@@ -117,47 +113,47 @@ fn a_protected_path_is_one_by_its_name_and_where_links_led_is_not_known() {
     }
     let (decision, by, lacks) = said(CODING, write("/project/src/a.rs"));
     assert_eq!((decision, by), (Decision::Allow, vec![]));
-    assert_eq!(lacks, unsure("protected", Lack::Links));
-    // If `kept` was a directory, the file would have been copied into it, where
-    // it would be the guard's; if not, it was the backup of a file.
+    assert_eq!(lacks, unsure("protected", UnrecordedFact::Links));
+    // If `kept` was a directory, the file would have been copied into it, and would be a file of
+    // the guard there. If not, `kept` was a backup copy.
     let (decision, _, lacks) = said(CODING, line("cp a/jackline.yaml kept"));
-    assert_eq!((decision, lacks), (Decision::Allow, unsure("protected", Lack::Files)));
+    assert_eq!((decision, lacks), (Decision::Allow, unsure("protected", UnrecordedFact::Files)));
 }
 
 #[test]
-fn a_rule_that_is_broken_is_broken_in_every_world() {
+fn a_broken_rule_is_broken_for_every_kind_of_file() {
     let rule = "rules: [{ name: odd, tool: exec, when: 'args.n > 1', deny: no, \
                 examples: { deny: [{ run: { command: ls, n: 2 } }] } }]";
     let (decision, by, lacks) = said(rule, line("rm -r a"));
     assert_eq!((decision, by), (Decision::Deny, vec!["odd".to_owned()]));
-    assert_eq!(lacks, unsure("protected", Lack::Links));
+    assert_eq!(lacks, unsure("protected", UnrecordedFact::Links));
 }
 
 #[test]
-fn what_ran_has_run_whatever_would_have_been_said() {
+fn recorded_calls_count_as_run_even_if_they_would_be_denied() {
     let source = "tools: { lint: { commands: [make lint] }, deploy: { commands: [make deploy] } }\n\
                   unknown_tools: allow\n\
                   policies: [ sequential_dependency: { deploy: [lint] } ]\n\
                   rules: [{ name: no-lint, tool: exec, command: make lint, deny: no, \
                   examples: { deny: [make lint] } }]";
-    let told =
+    let events =
         [line("make deploy"), finished(), line("make lint"), finished(), line("make deploy")];
-    let (steps, outcome) = play(source, &told);
+    let (steps, outcome) = play(source, &events);
     let decisions: Vec<Decision> = steps.iter().step_by(2).map(|step| step.decision).collect();
-    // The lint would have been denied; it ran, so the deployment is in order.
+    // The lint would have been denied. It ran, so the deployment is allowed.
     assert_eq!(decisions, [Decision::Deny, Decision::Deny, Decision::Allow]);
     assert_eq!((outcome.denied, outcome.calls), (vec![0, 1], 3));
     assert_eq!(outcome.rule.as_deref(), Some("sequential_dependency"));
 }
 
 #[test]
-fn a_definition_on_trial_is_decided_as_if_it_were_enforced() {
+fn an_observed_definition_is_decided_as_if_it_were_enforced() {
     let source = "extends: [coding-agent]\nmode: observe";
     assert_eq!(said(source, line("git stash clear")).0, Decision::Deny);
     let source = "rules: [{ name: tried, tool: exec, command: ls, deny: no, mode: observe, \
                   examples: { deny: [ls] } }]";
     assert_eq!(said(source, line("ls")).0, Decision::Deny);
-    // One that is only there to watch says nothing in any mode.
+    // A rule that only observes has no effect in any mode.
     let source = source
         .replace("deny: no, mode: observe", "observe: seen")
         .replace("{ deny: [ls] }", "{ observe: [ls] }");
@@ -165,7 +161,7 @@ fn a_definition_on_trial_is_decided_as_if_it_were_enforced() {
 }
 
 #[test]
-fn a_limit_stops_once_and_everything_after_it_is_looked_at_all_the_same() {
+fn later_events_are_decided_after_a_limit_has_stopped_the_session() {
     let (steps, outcome) =
         play("limits: { steps: 1 }", &[line("ls"), finished(), line("ls"), finished(), line("ls")]);
     assert_eq!(steps[4].decision, Decision::Stop);
@@ -174,7 +170,7 @@ fn a_limit_stops_once_and_everything_after_it_is_looked_at_all_the_same() {
 }
 
 #[test]
-fn secrets_are_taken_out_first() {
+fn secrets_are_redacted_first() {
     let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
     let (steps, _) = play(CODING, &[line(&format!("git stash clear; echo {secret}"))]);
     let shown = format!("{:?}", steps[0]);
@@ -182,7 +178,7 @@ fn secrets_are_taken_out_first() {
 }
 
 #[test]
-fn a_stop_hangs_on_what_was_done() {
+fn a_stop_with_a_file_check_is_undecidable() {
     let (steps, outcome) =
         play("completion: { files: [report.md] }", &[json!({"event": "stop_proposed"})]);
     assert_eq!(steps[0].decision, Decision::Allow);
@@ -190,8 +186,8 @@ fn a_stop_hangs_on_what_was_done() {
 }
 
 #[test]
-fn an_outcome_is_one_line() {
-    // That both have one id is a matter of the recording.
+fn an_outcome_has_every_field() {
+    // Both calls have the same id, which the backtest accepts in a recording.
     let (_, outcome) = play(CODING, &[line("git stash clear"), line("git stash drop")]);
     assert_eq!(
         serde_json::to_value(outcome).unwrap(),

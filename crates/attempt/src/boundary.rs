@@ -1,123 +1,124 @@
-//! The border to whoever asked: nothing of the inside crosses it.
+//! The border between a call and the caller at depth 0: no internal text crosses it.
 //!
-//! What is inside has another type than what is outside, so a raw text that gets out is
-//! an error of the compiler. There is one way out, [`egress`].
+//! Internal and public outcomes are different types, so a leak of internal text is a compile
+//! error. [`egress`] is the only conversion.
 
-use jackline_engine::verdict::Class;
+use jackline_engine::verdict::ViolationClass;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::outcome::OutcomeError;
 
-/// The rule by which outcomes are made public.
-pub const POLICY: &str = "guardrail_exhaustion_boundary_v1";
+/// The name of the rule that makes outcomes public.
+pub const NORMALIZATION_POLICY: &str = "guardrail_exhaustion_boundary_v1";
 
-/// What whoever asked is told after retries.
-const AFTER_RETRIES: &str = "This request couldn't be completed after multiple attempts.";
+/// The public message after retries.
+const TEXT_AFTER_RETRIES: &str = "This request couldn't be completed after multiple attempts.";
 
-/// What whoever asked is told where nothing was retried.
-const AT_ONCE: &str = "This request couldn't be completed.";
+/// The public message where nothing was retried.
+const TEXT_WITHOUT_RETRY: &str = "This request couldn't be completed.";
 
-/// The public word for everything that went wrong inside.
+/// The public error type of every internal failure.
 const NOT_COMPLETED: &str = "request_not_completed";
 
-/// How a call ended, with everything. Parents get this, and logs.
+/// How a call ended, with all details. Parent calls and logs get this.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum InternalOutcome {
-    /// It was done.
+    /// The call succeeded.
     Ok {
         /// The answer.
         value: Value,
-        /// Where it is from.
+        /// Where the answer comes from.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         sources: Vec<Value>,
     },
-    /// The artifact said so itself, in words that are meant for whoever asked.
+    /// The artifact returned an error of its own. Its text is meant for the caller.
     Error(OutcomeError),
-    /// The inside failed, in words that are not.
+    /// The call failed internally. The text of the error must not become public.
     #[serde(rename = "error")]
-    Inside {
+    InternalError {
         /// What happened.
         #[serde(flatten)]
         error: OutcomeError,
-        /// Whether trying otherwise could have helped.
-        guardrail_class: Class,
-        /// The exact objection, or the type of what failed last.
+        /// Whether another try could have helped.
+        guardrail_class: ViolationClass,
+        /// The exact violation subtype, or the type of the last failure.
         guardrail_subtype: String,
-        /// How often it was tried again, for whatever reason.
+        /// The number of retries, over all lanes.
         retries: u32,
     },
 }
 
 impl InternalOutcome {
-    /// Whether it was done.
+    /// Whether the call succeeded.
     pub fn is_ok(&self) -> bool {
         matches!(self, Self::Ok { .. })
     }
 
-    /// The error, if it is one.
+    /// The error, where the call failed.
     pub fn error(&self) -> Option<&OutcomeError> {
         match self {
             Self::Ok { .. } => None,
-            Self::Error(error) | Self::Inside { error, .. } => Some(error),
+            Self::Error(error) | Self::InternalError { error, .. } => Some(error),
         }
     }
 }
 
-/// Whether a call gave an answer.
+/// Whether a call returned an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PublicStatus {
-    /// It gave one.
+    /// The call returned an answer.
     Ok,
-    /// It failed.
+    /// The call failed.
     Error,
 }
 
-/// How a call ended, for whoever asked. No text of the inside is a field of it.
+/// How a call ended, as the caller sees it. No field carries internal text.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PublicOutcome {
-    /// Whether there is an answer.
+    /// Whether the call returned an answer.
     pub status: PublicStatus,
     /// The answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
-    /// Where it is from.
+    /// Where the answer comes from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<Value>,
-    /// A word for the error.
+    /// The error type, for programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_type: Option<String>,
     /// The error in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
-    /// Whether asking again may help.
+    /// Whether another request may help.
     pub retriable: bool,
-    /// Whether this stands for something else.
+    /// Whether a general error replaces the internal one.
     pub normalized: bool,
-    /// By which rule.
+    /// The rule that replaced it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub normalization_policy: Option<&'static str>,
 }
 
-/// What was made public otherwise than it was, for the log: which objection it stands
-/// for must not be told from the outside.
+/// What [`egress`] replaced, for the log. The public outcome must not show which violation it
+/// stands for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Normalization {
     /// Always true.
     pub normalized: bool,
-    /// By which rule.
+    /// The rule that replaced the outcome.
     pub normalization_policy: &'static str,
-    /// Whether trying otherwise could have helped.
-    pub guardrail_class: Class,
-    /// The exact objection.
+    /// Whether another try could have helped.
+    pub guardrail_class: ViolationClass,
+    /// The exact violation subtype.
     pub guardrail_subtype: String,
-    /// How often it was tried again.
+    /// The number of retries.
     pub guardrail_recovery_attempts: u32,
 }
 
-/// The one way out of depth 0. What is inside is left as it is, for the log.
+/// Converts an internal outcome into the public one, at depth 0. The internal outcome stays
+/// unchanged, for the log.
 pub fn egress(outcome: &InternalOutcome) -> (PublicOutcome, Option<Normalization>) {
     match outcome {
         InternalOutcome::Ok { value, sources } => {
@@ -146,8 +147,8 @@ pub fn egress(outcome: &InternalOutcome) -> (PublicOutcome, Option<Normalization
             };
             (public, None)
         }
-        InternalOutcome::Inside { guardrail_class, guardrail_subtype, retries, .. } => {
-            let message = if *retries > 0 { AFTER_RETRIES } else { AT_ONCE };
+        InternalOutcome::InternalError { guardrail_class, guardrail_subtype, retries, .. } => {
+            let message = if *retries > 0 { TEXT_AFTER_RETRIES } else { TEXT_WITHOUT_RETRY };
             let public = PublicOutcome {
                 status: PublicStatus::Error,
                 value: None,
@@ -156,11 +157,11 @@ pub fn egress(outcome: &InternalOutcome) -> (PublicOutcome, Option<Normalization
                 error_message: Some(message.to_owned()),
                 retriable: false,
                 normalized: true,
-                normalization_policy: Some(POLICY),
+                normalization_policy: Some(NORMALIZATION_POLICY),
             };
             let normalization = Normalization {
                 normalized: true,
-                normalization_policy: POLICY,
+                normalization_policy: NORMALIZATION_POLICY,
                 guardrail_class: *guardrail_class,
                 guardrail_subtype: guardrail_subtype.clone(),
                 guardrail_recovery_attempts: *retries,

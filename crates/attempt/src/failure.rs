@@ -1,16 +1,16 @@
-//! What kind of failure an error type is: whose fault, and who can do something about it.
+//! Classifies error types: what caused a failure, and whether a new attempt can help.
 
 use serde::Serialize;
 
-/// Whose fault a failure is.
+/// What caused a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureClass {
-    /// The world's. Writing the program again would not help.
+    /// The environment. Writing the program again would not help.
     Extrinsic,
-    /// The fit of program and task: the next one may do better.
+    /// A poor fit of program and task. The next program may do better.
     Adaptive,
-    /// The program's.
+    /// The program itself.
     Intrinsic,
 }
 
@@ -41,7 +41,7 @@ const ADAPTIVE: [&str; 11] = [
     EXECUTION_EXHAUSTED,
 ];
 
-/// Faults of a run that whoever asked may try again.
+/// Execution failures that the caller may try again.
 const RETRIABLE: [&str; 7] = [
     "timeout",
     "provider",
@@ -52,21 +52,21 @@ const RETRIABLE: [&str; 7] = [
     "worker_crash",
 ];
 
-/// The generator may not try again after objections.
+/// No retry remains after violations.
 pub(crate) const GUARDRAIL_EXHAUSTED: &str = "guardrail_retry_exhausted";
-/// The generator may not try again after error outcomes.
+/// No retry remains after error outcomes.
 pub(crate) const OUTCOME_EXHAUSTED: &str = "outcome_repair_retry_exhausted";
-/// The generator may not try again after faults of a run.
+/// No retry remains after execution failures.
 pub(crate) const EXECUTION_EXHAUSTED: &str = "execution_retry_exhausted";
-/// Undoing an attempt failed, and nothing may go on.
+/// Undoing an attempt failed. The call ends.
 pub(crate) const ROLLBACK_FAILED: &str = "rollback_failed";
-/// An attempt that can't be undone is not begun.
+/// No snapshot could be taken. An attempt that cannot be undone does not start.
 pub(crate) const SNAPSHOT_FAILED: &str = "snapshot_failed";
-/// What can't be written down is not done.
+/// A stage could not be written to the journal. The call ends.
 pub(crate) const NOT_JOURNALLED: &str = "not_journalled";
-/// Somebody has ended the call.
+/// A person or the caller cancelled the call.
 pub(crate) const CANCELLED: &str = "cancelled";
-/// The time of the call is over.
+/// The call exceeded its deadline.
 pub(crate) const DEADLINE: &str = "deadline_exceeded";
 
 impl FailureClass {
@@ -82,19 +82,19 @@ impl FailureClass {
     }
 }
 
-/// Whether the world is at fault.
+/// Whether the environment caused the failure.
 pub fn is_extrinsic(error_type: &str) -> bool {
     FailureClass::of(error_type) == FailureClass::Extrinsic
 }
 
-/// Whether a call was tried again until no try was left.
+/// Whether the error type means that a call used all its retries.
 pub(crate) fn is_exhaustion(error_type: &str) -> bool {
     [GUARDRAIL_EXHAUSTED, OUTCOME_EXHAUSTED, EXECUTION_EXHAUSTED].contains(&error_type)
 }
 
-/// Whether an error type is one that only the runtime gives, so that an artifact which
-/// answers with it hands on something of the inside.
-pub(crate) fn is_of_the_inside(error_type: &str) -> bool {
+/// Whether only the runtime produces this error type. An artifact that returns it passes on
+/// internal details.
+pub(crate) fn is_internal_error_type(error_type: &str) -> bool {
     let ours = [
         GUARDRAIL_EXHAUSTED,
         OUTCOME_EXHAUSTED,
@@ -106,7 +106,7 @@ pub(crate) fn is_of_the_inside(error_type: &str) -> bool {
     ours.contains(&error_type)
 }
 
-/// Whether whoever asked may try a fault of this type again.
+/// Whether the caller may try an execution failure of this type again.
 pub(crate) fn is_retriable(error_type: &str) -> bool {
     RETRIABLE.contains(&error_type)
 }
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_on_no_list_is_the_programs_own_fault() {
+    fn an_error_type_on_no_list_is_intrinsic() {
         assert_eq!(FailureClass::of("timeout"), FailureClass::Extrinsic);
         assert_eq!(FailureClass::of("low_utility"), FailureClass::Adaptive);
         assert_eq!(FailureClass::of("fetch_failed"), FailureClass::Intrinsic);

@@ -1,28 +1,28 @@
-//! What the generator is told when it is asked again: what was wrong with the
+//! What the generator gets when it is asked again. Feedback describes what was wrong with the
 //! mechanism, never what the answer should be.
 
 use serde::Serialize;
 
+use crate::attempt_violation::AttemptViolation;
 use crate::failure::FailureClass;
 use crate::outcome::OutcomeError;
-use crate::violation::Violation;
 
-/// How much of a message goes into a prompt.
+/// The longest message in a prompt, in characters.
 const MESSAGE_CHARS_MAX: usize = 600;
 
-/// How many corrections stay listed.
+/// The number of corrections that stay listed.
 const CORRECTIONS_MAX: usize = 12;
 
-/// What the generator is asked for.
+/// One request to the generator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Ask {
-    /// Which attempt this is for, from one.
+pub struct GenerationRequest {
+    /// The attempt this request belongs to, counted from one.
     pub attempt: u32,
-    /// Why it is asked again.
+    /// Why the generator is asked again.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub feedback: Option<Feedback>,
-    /// Everything that was corrected in this call so far, so that a later artifact does
-    /// not fall back.
+    pub feedback: Option<GenerationFeedback>,
+    /// All corrections of this call so far, so that a later artifact does not repeat an old
+    /// mistake.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub corrections: Vec<String>,
 }
@@ -30,66 +30,66 @@ pub struct Ask {
 /// Why the generator is asked again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "lane", rename_all = "snake_case")]
-pub enum Feedback {
-    /// It gave nothing usable.
+pub enum GenerationFeedback {
+    /// The generator returned no usable artifact.
     Provider {
-        /// What came.
+        /// The error type.
         error_type: String,
-        /// In words.
+        /// The error in words.
         error_message: String,
-        /// What passes instead.
+        /// What would be accepted instead.
         required_correction: String,
-        /// How often it may still be asked for this reason.
+        /// The remaining retries of this lane.
         remaining_provider_budget: u32,
     },
-    /// A guardrail objects.
+    /// A guardrail raised violations.
     Guardrail {
-        /// All objections; the first leads.
-        violations: Vec<Violation>,
-        /// How often it may still be asked for this reason.
+        /// All violations; the first one leads.
+        violations: Vec<AttemptViolation>,
+        /// The remaining retries of this lane.
         remaining_guardrail_budget: u32,
     },
     /// The artifact failed while it ran.
     Execution {
-        /// How.
+        /// The error type.
         error_type: String,
-        /// In words.
+        /// The error in words.
         error_message: String,
-        /// What passes instead.
+        /// What would be accepted instead.
         required_correction: String,
-        /// How often it may still be asked for this reason.
+        /// The remaining retries of this lane.
         remaining_execution_budget: u32,
     },
-    /// The artifact says that it did not succeed.
+    /// The artifact returned an error.
     Outcome {
-        /// Whose fault it is.
+        /// What caused the failure.
         failure_class: FailureClass,
-        /// A word for it.
+        /// The error type.
         error_type: String,
-        /// In words.
+        /// The error in words.
         error_message: String,
-        /// What passes instead.
+        /// What would be accepted instead.
         required_correction: String,
-        /// How often it may still be asked for this reason.
+        /// The remaining retries of this lane.
         remaining_outcome_budget: u32,
     },
 }
 
-impl Feedback {
+impl GenerationFeedback {
     pub(crate) fn provider(error_type: &str, message: &str, remaining: u32) -> Self {
         Self::Provider {
             error_type: error_type.to_owned(),
-            error_message: cut(message, MESSAGE_CHARS_MAX),
+            error_message: shortened(message, MESSAGE_CHARS_MAX),
             required_correction: "Answer with the artifact alone.".to_owned(),
             remaining_provider_budget: remaining,
         }
     }
 
-    pub(crate) fn guardrail(violations: &[Violation], remaining: u32) -> Self {
+    pub(crate) fn guardrail(violations: &[AttemptViolation], remaining: u32) -> Self {
         let mut violations = violations.to_vec();
         violations.truncate(CORRECTIONS_MAX);
         for violation in &mut violations {
-            violation.message = cut(&violation.message, MESSAGE_CHARS_MAX);
+            violation.message = shortened(&violation.message, MESSAGE_CHARS_MAX);
         }
         Self::Guardrail { violations, remaining_guardrail_budget: remaining }
     }
@@ -97,7 +97,7 @@ impl Feedback {
     pub(crate) fn execution(error_type: &str, message: &str, remaining: u32) -> Self {
         Self::Execution {
             error_type: error_type.to_owned(),
-            error_message: cut(message, MESSAGE_CHARS_MAX),
+            error_message: shortened(message, MESSAGE_CHARS_MAX),
             required_correction: "Write a program that does not fail this way; where a tool can \
                                   fail, handle it and return error(type, message, retriable=...)."
                 .to_owned(),
@@ -109,7 +109,7 @@ impl Feedback {
         Self::Outcome {
             failure_class: class,
             error_type: error.error_type.clone(),
-            error_message: cut(&error.error_message, MESSAGE_CHARS_MAX),
+            error_message: shortened(&error.error_message, MESSAGE_CHARS_MAX),
             required_correction: "Reach the same goal another way: other tools, other arguments, \
                                   another order."
                 .to_owned(),
@@ -117,7 +117,7 @@ impl Feedback {
         }
     }
 
-    /// What passes instead, each once.
+    /// The corrections in this feedback.
     fn corrections(&self) -> Vec<&str> {
         match self {
             Self::Guardrail { violations, .. } => {
@@ -130,10 +130,11 @@ impl Feedback {
     }
 }
 
-/// Remembers what was corrected; the oldest go first where there are too many.
-pub(crate) fn remember(corrections: &mut Vec<String>, feedback: &Feedback) {
+/// Adds the corrections of `feedback` without duplicates. The oldest ones are dropped where there
+/// are too many.
+pub(crate) fn add_corrections(corrections: &mut Vec<String>, feedback: &GenerationFeedback) {
     for correction in feedback.corrections() {
-        if !corrections.iter().any(|known| known == correction) {
+        if !corrections.iter().any(|old| old == correction) {
             corrections.push(correction.to_owned());
         }
     }
@@ -141,8 +142,8 @@ pub(crate) fn remember(corrections: &mut Vec<String>, feedback: &Feedback) {
     corrections.drain(..too_many);
 }
 
-/// A text of at most so many characters.
-pub(crate) fn cut(text: &str, chars: usize) -> String {
+/// Shortens a text to at most `chars` characters.
+pub(crate) fn shortened(text: &str, chars: usize) -> String {
     if text.chars().count() <= chars {
         return text.to_owned();
     }

@@ -1,67 +1,67 @@
-//! How often a call may be tried again, and for what.
+//! Retry budgets of a call, one for each reason to retry.
 
-pub use jackline_engine::definition::Budgets;
+pub use jackline_engine::definition::AttemptBudgets;
 use serde::Serialize;
 
-/// Why a call is tried again. Each reason has a budget of its own.
+/// The reason for a retry. Each reason has a budget of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lane {
-    /// The generator gave nothing usable.
+    /// The generator returned no usable artifact.
     Provider,
-    /// A guardrail objects.
+    /// A guardrail raised violations.
     Guardrail,
     /// The artifact failed while it ran.
     Execution,
-    /// The artifact ran, and says that it did not succeed.
+    /// The artifact ran and returned an error.
     Outcome,
 }
 
 impl Lane {
-    /// All of them.
+    /// All lanes.
     pub const ALL: [Self; 4] = [Self::Provider, Self::Guardrail, Self::Execution, Self::Outcome];
 }
 
-/// What one lane has used.
+/// The budget of one lane and its use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Counter {
-    /// Retries it may use.
+pub struct LaneCounter {
+    /// The number of retries allowed.
     pub budget: u32,
-    /// Retries it has used.
+    /// The number of retries used.
     pub used: u32,
-    /// Retries it has left.
+    /// The number of retries left.
     pub remaining: u32,
 }
 
-/// Why there is no retry.
+/// Why a retry is not allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Spent {
-    /// The lane never had any: what happened is the answer.
+pub(crate) enum NoRetry {
+    /// The budget of the lane is zero: the failure itself is the outcome.
     Off,
-    /// They are used up, in this lane or in all.
+    /// The lane has no retry left, or the call has reached its ceiling.
     Exhausted,
 }
 
-/// What the lanes of a call have used.
+/// The retry counters of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Lanes {
-    /// After an answer of the generator that can't be used.
-    pub provider: Counter,
-    /// After an objection.
-    pub guardrail: Counter,
-    /// After a fault of the run.
-    pub execution: Counter,
-    /// After an error outcome.
-    pub outcome: Counter,
+pub struct RetryLanes {
+    /// Retries after unusable answers of the generator.
+    pub provider: LaneCounter,
+    /// Retries after violations.
+    pub guardrail: LaneCounter,
+    /// Retries after execution failures.
+    pub execution: LaneCounter,
+    /// Retries after error outcomes.
+    pub outcome: LaneCounter,
     /// How often the generator was asked.
     pub asked: u32,
-    /// How often it may be.
+    /// How often the generator may be asked, over all lanes.
     pub ceiling: u32,
 }
 
-impl Lanes {
-    pub(crate) fn new(budgets: &Budgets) -> Self {
-        let counter = |budget| Counter { budget, used: 0, remaining: budget };
+impl RetryLanes {
+    pub(crate) fn new(budgets: &AttemptBudgets) -> Self {
+        let counter = |budget| LaneCounter { budget, used: 0, remaining: budget };
         Self {
             provider: counter(budgets.provider),
             guardrail: counter(budgets.guardrail),
@@ -73,7 +73,7 @@ impl Lanes {
     }
 
     /// The counter of a lane.
-    pub fn of(&self, lane: Lane) -> Counter {
+    pub fn of(&self, lane: Lane) -> LaneCounter {
         match lane {
             Lane::Provider => self.provider,
             Lane::Guardrail => self.guardrail,
@@ -82,12 +82,12 @@ impl Lanes {
         }
     }
 
-    pub(crate) fn ask(&mut self) {
+    pub(crate) fn count_request(&mut self) {
         self.asked += 1;
     }
 
-    /// Takes a retry, if there is one.
-    pub(crate) fn spend(&mut self, lane: Lane) -> Result<(), Spent> {
+    /// Uses one retry of a lane.
+    pub(crate) fn spend(&mut self, lane: Lane) -> Result<(), NoRetry> {
         let full = self.asked >= self.ceiling;
         let counter = match lane {
             Lane::Provider => &mut self.provider,
@@ -96,10 +96,10 @@ impl Lanes {
             Lane::Outcome => &mut self.outcome,
         };
         if counter.budget == 0 {
-            return Err(Spent::Off);
+            return Err(NoRetry::Off);
         }
         if counter.remaining == 0 || full {
-            return Err(Spent::Exhausted);
+            return Err(NoRetry::Exhausted);
         }
         counter.used += 1;
         counter.remaining -= 1;
@@ -113,16 +113,20 @@ mod tests {
 
     #[test]
     fn lanes_are_independent_and_the_ceiling_is_above_all() {
-        let mut lanes =
-            Lanes::new(&Budgets { guardrail: 2, outcome: 0, ceiling: 3, ..Budgets::default() });
-        lanes.ask();
-        assert_eq!(lanes.spend(Lane::Outcome), Err(Spent::Off));
+        let mut lanes = RetryLanes::new(&AttemptBudgets {
+            guardrail: 2,
+            outcome: 0,
+            ceiling: 3,
+            ..AttemptBudgets::default()
+        });
+        lanes.count_request();
+        assert_eq!(lanes.spend(Lane::Outcome), Err(NoRetry::Off));
         assert_eq!(lanes.spend(Lane::Guardrail), Ok(()));
-        lanes.ask();
+        lanes.count_request();
         assert_eq!(lanes.spend(Lane::Execution), Ok(()));
-        assert_eq!(lanes.spend(Lane::Execution), Err(Spent::Exhausted));
-        lanes.ask();
-        assert_eq!(lanes.spend(Lane::Guardrail), Err(Spent::Exhausted), "the ceiling");
-        assert_eq!(lanes.guardrail, Counter { budget: 2, used: 1, remaining: 1 });
+        assert_eq!(lanes.spend(Lane::Execution), Err(NoRetry::Exhausted));
+        lanes.count_request();
+        assert_eq!(lanes.spend(Lane::Guardrail), Err(NoRetry::Exhausted), "the ceiling");
+        assert_eq!(lanes.guardrail, LaneCounter { budget: 2, used: 1, remaining: 1 });
     }
 }

@@ -1,36 +1,37 @@
-//! What a model wrote, run as a transaction.
+//! Runs what a model wrote as a transaction.
 //!
-//! An artifact, a program or a plan, is generated, validated, executed, and its outcome
-//! judged. Where one of these fails, everything the attempt did is undone, and the
-//! generator is told what to do otherwise, within budgets. What ends a call is typed,
-//! and has two views: one with everything, for those who repair it, and one without any
-//! of the inside, for whoever asked.
+//! An artifact (a program or a plan) is generated, validated and executed, and its outcome is
+//! judged. Where a step fails, the transaction undoes everything the attempt did. The generator
+//! then gets feedback and tries again, within budgets. The end of a call is typed and has two
+//! views: an internal one with all details, and a public one without internal text.
 //!
-//! Nothing in here reads a clock, a file or the network: the parts are traits, and with
-//! the same answers a call goes the same way.
+//! The crate reads no clock, file or network. All parts are traits, and with the same answers a
+//! call always takes the same path.
 
+mod attempt_call;
+mod attempt_violation;
 mod boundary;
-mod call;
+mod call_parts;
+mod call_trace;
 mod failure;
 mod feedback;
-mod health;
 mod lanes;
 mod outcome;
-mod parts;
-mod trace;
-mod violation;
+mod tool_health;
 
-pub use boundary::{InternalOutcome, Normalization, POLICY, PublicOutcome, PublicStatus, egress};
-pub use call::{Call, Ended};
-pub use failure::{FailureClass, is_extrinsic};
-pub use feedback::{Ask, Feedback};
-pub use health::{Health, HealthLimits, SAMPLES_MAX, Sample, ToolState};
-pub use jackline_engine::event::Stage;
-pub use lanes::{Budgets, Counter, Lane, Lanes};
-pub use outcome::{Outcome, OutcomeError, Source};
-pub use parts::{
-    Executor, Fault, Generator, Parts, ProviderError, Restored, RollbackError, SnapshotError,
-    Stages, Transaction, Validator,
+pub use attempt_call::{AttemptCall, Interruption};
+pub use attempt_violation::{AttemptViolation, SourceLocation, Subtype};
+pub use boundary::{
+    InternalOutcome, NORMALIZATION_POLICY, Normalization, PublicOutcome, PublicStatus, egress,
 };
-pub use trace::{AttemptFailure, FAILURE_CHARS_MAX, FAILURES_MAX, Trace};
-pub use violation::{Location, Subtype, Violation};
+pub use call_parts::{
+    ArtifactFault, CallParts, Executor, Generator, ProviderError, RollbackError, RollbackResult,
+    SnapshotError, StageObserver, Transaction, Validator,
+};
+pub use call_trace::{AttemptFailure, CallTrace, FAILURE_CHARS_MAX, FAILURES_MAX};
+pub use failure::{FailureClass, is_extrinsic};
+pub use feedback::{GenerationFeedback, GenerationRequest};
+pub use jackline_engine::event::Stage;
+pub use lanes::{AttemptBudgets, Lane, LaneCounter, RetryLanes};
+pub use outcome::{AnswerSource, ArtifactOutcome, OutcomeError};
+pub use tool_health::{HealthLimits, SAMPLES_MAX, ToolHealth, ToolState, UseResult};

@@ -1,66 +1,66 @@
-//! What an artifact answers with.
+//! The result of an artifact.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::boundary::InternalOutcome;
 
-/// Where a part of an answer is from.
+/// Where a part of an answer comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Source {
-    /// What was asked.
+pub struct AnswerSource {
+    /// The address that was requested.
     pub uri: String,
-    /// When.
+    /// The time of the request.
     pub fetched_at: String,
-    /// By which tool.
+    /// The tool that made the request.
     pub retrieval_tool: String,
     /// `live`, `cached` or `fixture`.
     pub retrieval_mode: String,
 }
 
-impl Source {
+impl AnswerSource {
     const MODES: [&str; 3] = ["live", "cached", "fixture"];
 
-    /// Whether everything is said that whoever checks it needs.
+    /// Whether all fields are filled in, with a valid retrieval mode.
     pub fn is_complete(&self) -> bool {
-        let said = [&self.uri, &self.fetched_at, &self.retrieval_tool];
-        said.iter().all(|text| !text.trim().is_empty())
+        let texts = [&self.uri, &self.fetched_at, &self.retrieval_tool];
+        texts.iter().all(|text| !text.trim().is_empty())
             && Self::MODES.contains(&self.retrieval_mode.as_str())
     }
 }
 
-/// What an artifact answers with.
+/// The result of an artifact.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
-    /// It did what it was asked for.
+pub enum ArtifactOutcome {
+    /// The artifact did what it was asked for.
     Ok {
         /// The answer.
         value: Value,
-        /// Where it is from.
+        /// Where the answer comes from.
         sources: Vec<Value>,
     },
-    /// It did not.
+    /// The artifact failed.
     Error(OutcomeError),
-    /// It hands on what a delegate ended with, as it is.
+    /// The artifact returned the outcome of a delegate unchanged.
     Child(Box<InternalOutcome>),
 }
 
-/// Why an artifact did not do what it was asked for.
+/// Why an artifact failed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OutcomeError {
-    /// A word for programs.
+    /// The error type, for programs.
     pub error_type: String,
     /// What happened.
     pub error_message: String,
     /// Whether another try may help.
     pub retriable: bool,
-    /// More about it.
+    /// Further details.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
 }
 
 impl OutcomeError {
-    /// An error without more about it.
+    /// Creates an error without metadata.
     pub fn new(error_type: &str, message: impl Into<String>, retriable: bool) -> Self {
         Self {
             error_type: error_type.to_owned(),
@@ -70,7 +70,7 @@ impl OutcomeError {
         }
     }
 
-    /// The same, with one thing more about it.
+    /// Adds one metadata entry.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.metadata.insert(key.to_owned(), value.into());

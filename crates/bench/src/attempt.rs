@@ -1,5 +1,5 @@
-//! What attempts cost: around a program, with what it remembers, and with the files that
-//! they touch.
+//! Measures attempts: the time around a program, the snapshot of its context, and the files that it
+//! changes.
 
 mod context;
 mod files;
@@ -7,10 +7,10 @@ mod program;
 
 use std::path::Path;
 
-use crate::Failure;
-use crate::report::Report;
+use crate::BenchError;
+use crate::report::BenchReport;
 
-pub(crate) fn run(jackline: &Path, report: &mut Report) -> Result<(), Failure> {
+pub(crate) fn run(jackline: &Path, report: &mut BenchReport) -> Result<(), BenchError> {
     context::run(report);
     files::run(report)?;
     program::run(jackline, report)

@@ -1,10 +1,10 @@
-//! A decision of another engine, measured in the same run for scale.
+//! Measures decisions of the Cedar policy engine in the same run, for comparison.
 
 use std::time::Instant;
 
 use cedar_policy::{Authorizer, Context, Entities, EntityUid, PolicySet, Request};
 
-use crate::Failure;
+use crate::BenchError;
 
 /// Three policies about tool calls, as one would write them in Cedar.
 const POLICIES: &str = r#"
@@ -15,8 +15,8 @@ forbid(principal, action == Action::"call", resource)
     when { context.steps >= context.steps_max };
 "#;
 
-/// Nanoseconds of one decision each.
-pub(crate) fn measure(runs: usize) -> Result<Vec<f64>, Failure> {
+/// The nanoseconds of each decision.
+pub(crate) fn measure(runs: usize) -> Result<Vec<f64>, BenchError> {
     let policies: PolicySet = POLICIES.parse()?;
     let authorizer = Authorizer::new();
     let entities = Entities::empty();
@@ -32,7 +32,7 @@ pub(crate) fn measure(runs: usize) -> Result<Vec<f64>, Failure> {
         let resource: EntityUid = format!(r#"Tool::"{tool}""#).parse()?;
         let context = Context::from_json_value(context, None)?;
         let request = Request::new(principal, action, resource, context, None)?;
-        // Only the decision is measured, with its request ready made.
+        // Only the decision is measured. Its request is prepared before.
         let start = Instant::now();
         let answer = authorizer.is_authorized(&request, &policies, &entities);
         times.push(start.elapsed().as_nanos() as f64);

@@ -1,4 +1,4 @@
-//! `decide` and `apply`, with every guard that is built.
+//! Measures `decide` and `apply` with every guard.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,30 +10,30 @@ use jackline_engine::{
 };
 
 use crate::limits::Row;
-use crate::report::{Report, median};
-use crate::{Failure, cedar, mix};
+use crate::report::{BenchReport, median};
+use crate::{BenchError, cedar, mix};
 
-const WINDOW: usize = 4000;
-const LONG: u64 = 1_000_000;
+const EVENTS: usize = 4000;
+const LONG_SESSION_EVENTS: u64 = 1_000_000;
 const ROUNDS: usize = 15;
 
-pub(crate) fn definition() -> Result<Definition, Failure> {
+pub(crate) fn definition() -> Result<Definition, BenchError> {
     Ok(jackline_definition::load(include_bytes!("../definition.yaml"), "definition.yaml")?)
 }
 
-pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
+pub(crate) fn run(report: &mut BenchReport) -> Result<(), BenchError> {
     let definition = Arc::new(definition()?);
-    let events: Vec<(Event, Facts)> = mix::events(WINDOW, &definition)?
+    let events: Vec<(Event, Facts)> = mix::parsed_events(EVENTS, &definition)?
         .into_iter()
         .zip(0..)
         .map(|(event, number)| {
-            let facts = facts(&event, number);
+            let facts = make_facts(&event, number);
             (event, facts)
         })
         .collect();
 
-    // One after the other, in turns; of both the fastest round counts, because
-    // others work on the machine, too.
+    // Both run in turns, and the fastest round of each counts, because other processes use the
+    // machine too.
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         ours.push(measure_session(&definition, &events));
@@ -46,7 +46,7 @@ pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
     let others: Vec<f64> = timed().filter(|(_, (e, _))| !bash(e)).map(|(ns, _)| ns).collect();
     let (lines, others) = (median(lines), median(others));
     let (ours, theirs) = (median(ours), median(theirs));
-    let guards = "coding-agent with all packs, and every other guard".to_owned();
+    let guards = "coding-agent with all packs and every other guard".to_owned();
     report.add(Row("engine: decide + apply, p50"), ours / 1000.0, guards);
     report.add(Row("engine: a Bash call, p50"), lines / 1000.0, String::new());
     report.add(Row("engine: any other event, p50"), others / 1000.0, String::new());
@@ -56,7 +56,7 @@ pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
         format!("Cedar p50 {:.2} us", theirs / 1000.0),
     );
 
-    let mut long = play(&definition, &events, LONG);
+    let mut long = play_events(&definition, &events, LONG_SESSION_EVENTS);
     let (mut at_short, mut at_long, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..9 {
         let (short, long) = measure_lengths(&definition, &mut long, &events);
@@ -79,18 +79,18 @@ pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a runtime would have found: every file is there, nothing has changed.
-fn facts(event: &Event, number: i64) -> Facts {
+/// The facts that a runtime would find: every file exists and nothing has changed.
+fn make_facts(event: &Event, number: i64) -> Facts {
     let wall = Timestamp::from_ms(1_700_000_000_000 + number * 50);
     let mut facts = Facts::at(Now::wall(wall));
     facts.observed = observe(event);
     let file = FileFact {
         bytes: 1000,
         modified: Some(Timestamp::from_ms(1_600_000_000_000)),
-        look: Some(1),
+        stamp: Some(1),
         digest: Some(Digest128::of(b"contents")),
         lines: Some(40),
-        ..FileFact::of(FileKind::File)
+        ..FileFact::without_details(FileKind::File)
     };
     for path in ["src/session.rs", "notes.md"] {
         facts.files.insert(path.to_owned(), file.clone());
@@ -107,11 +107,11 @@ fn fastest(rounds: Vec<Vec<f64>>) -> Vec<f64> {
 /// Nanoseconds of each event of one session.
 fn measure_session(definition: &Arc<Definition>, events: &[(Event, Facts)]) -> Vec<f64> {
     let mut session = Session::new(Arc::clone(definition), Arc::default());
-    events.iter().map(|(event, facts)| step(&mut session, event, facts)).collect()
+    events.iter().map(|(event, facts)| measure_step(&mut session, event, facts)).collect()
 }
 
-/// Nanoseconds of the same events in sessions that are ten events old and in
-/// one that is long.
+/// The nanoseconds of each event in sessions with ten events, and of the same events in a long
+/// session.
 fn measure_lengths(
     definition: &Arc<Definition>,
     long: &mut Session,
@@ -121,13 +121,13 @@ fn measure_lengths(
     for (turn, chunk) in events.chunks_exact(20).enumerate() {
         let mut short = Session::new(Arc::clone(definition), Arc::default());
         for (number, (event, facts)) in chunk.iter().enumerate() {
-            // Whoever comes second finds the event in the cache, so they take turns.
+            // The second session finds the event in the CPU cache, so they take turns.
             let (first, second) = if turn % 2 == 0 {
-                let first = step(&mut short, event, facts);
-                (first, step(long, event, facts))
+                let first = measure_step(&mut short, event, facts);
+                (first, measure_step(long, event, facts))
             } else {
-                let second = step(long, event, facts);
-                (step(&mut short, event, facts), second)
+                let second = measure_step(long, event, facts);
+                (measure_step(&mut short, event, facts), second)
             };
             if number >= 10 {
                 at_short.push(first);
@@ -138,13 +138,13 @@ fn measure_lengths(
     (at_short, at_long)
 }
 
-fn step(session: &mut Session, event: &Event, facts: &Facts) -> f64 {
+fn measure_step(session: &mut Session, event: &Event, facts: &Facts) -> f64 {
     let seq = session.seq() + 1;
     let start = Instant::now();
-    // As the runtime does it.
-    let verdict = session.ground().understand(event, |understood| {
-        let verdict = session.decide_on(understood, facts);
-        session.apply_on(understood, &Record { seq, event, facts, verdict: &verdict });
+    // The same calls as in the runtime.
+    let verdict = session.event_interpreter().with_interpreted(event, |understood| {
+        let verdict = session.decide_interpreted(understood, facts);
+        session.apply_interpreted(understood, &Record { seq, event, facts, verdict: &verdict });
         verdict
     });
     let elapsed = start.elapsed().as_nanos() as f64;
@@ -152,14 +152,14 @@ fn step(session: &mut Session, event: &Event, facts: &Facts) -> f64 {
     elapsed
 }
 
-/// A session after some events, the mix over and over.
-fn play(definition: &Arc<Definition>, events: &[(Event, Facts)], length: u64) -> Session {
+/// A session with this many events: the mix, repeated.
+fn play_events(definition: &Arc<Definition>, events: &[(Event, Facts)], length: u64) -> Session {
     let mut session = Session::new(Arc::clone(definition), Arc::default());
     for (event, facts) in events.iter().cycle() {
         if session.seq() >= length {
             break;
         }
-        step(&mut session, event, facts);
+        measure_step(&mut session, event, facts);
     }
     session
 }

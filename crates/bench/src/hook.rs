@@ -1,4 +1,4 @@
-//! One `jackline hook claude` an event, as the client starts it.
+//! Measures `jackline hook claude`, one process for each event, as the client starts it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -6,32 +6,32 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use crate::Failure;
+use crate::BenchError;
 use crate::limits::Row;
-use crate::process::{self, BLOCKS, Bench};
-use crate::report::{Report, median};
+use crate::process::{self, BLOCKS, ProcessBench};
+use crate::report::{BenchReport, median};
 
-/// What `jackline init` puts in force, packs and all.
-const SOURCE: &str = "version: 1\nextends: [coding-agent]\n";
+/// The definition that `jackline init` writes, with all packs.
+const DEFINITION_SOURCE: &str = "version: 1\nextends: [coding-agent]\n";
 
-/// How many processes are counted.
+/// For how many processes the page faults are counted.
 const FAULT_ROUNDS: usize = 101;
 
-pub(crate) fn run(jackline: &Path, report: &mut Report) -> Result<(), Failure> {
-    let place = tempfile::tempdir()?;
-    let bench = Bench::new(jackline, place.path(), SOURCE)?;
-    bench.grow("short", 10)?;
-    bench.grow("long", 100_000)?;
+pub(crate) fn run(jackline: &Path, report: &mut BenchReport) -> Result<(), BenchError> {
+    let directory = tempfile::tempdir()?;
+    let bench = ProcessBench::new(jackline, directory.path(), DEFINITION_SOURCE)?;
+    bench.create_session("short", 10)?;
+    bench.create_session("long", 100_000)?;
 
     let (mut idle, mut short, mut long) = (Vec::new(), Vec::new(), Vec::new());
     let mut waited = Vec::new();
     for _ in 0..BLOCKS {
-        idle.push(Bench::cpu(&mut || bench.idle())?);
-        short.push(Bench::cpu(&mut || {
-            waited.push(once(&bench, "short")?);
+        idle.push(ProcessBench::cpu_seconds(&mut || bench.run_true())?);
+        short.push(ProcessBench::cpu_seconds(&mut || {
+            waited.push(run_hook(&bench, "short")?);
             Ok(())
         })?);
-        long.push(Bench::cpu(&mut || once(&bench, "long").map(drop))?);
+        long.push(ProcessBench::cpu_seconds(&mut || run_hook(&bench, "long").map(drop))?);
     }
     let (idle, short, long) = (median(idle), median(short), median(long));
     report.add(
@@ -52,21 +52,21 @@ pub(crate) fn run(jackline: &Path, report: &mut Report) -> Result<(), Failure> {
     page_faults(&bench, report)
 }
 
-/// How often the kernel gives a hook a page of memory; every fault is a part of its CPU time that
-/// does not depend on the load of the machine.
-fn page_faults(bench: &Bench, report: &mut Report) -> Result<(), Failure> {
+/// Counts the page faults of a hook. They are a part of its CPU time that does not depend on the
+/// load of the machine.
+fn page_faults(bench: &ProcessBench, report: &mut BenchReport) -> Result<(), BenchError> {
     let (mut hook, mut idle) = (Vec::new(), Vec::new());
     for _ in 0..FAULT_ROUNDS {
-        hook.push(process::page_faults(|| once(bench, "short").map(drop))?);
-        idle.push(process::page_faults(|| bench.idle())?);
+        hook.push(process::page_faults(|| run_hook(bench, "short").map(drop))?);
+        idle.push(process::page_faults(|| bench.run_true())?);
     }
     let context = format!("median of {FAULT_ROUNDS}; /bin/true {:.0}", median(idle));
     report.add(Row("hook: page faults"), median(hook), context);
     Ok(())
 }
 
-/// Milliseconds from the start of a hook to its end.
-fn once(bench: &Bench, session: &str) -> Result<f64, Failure> {
+/// The milliseconds from the start of a hook to its end.
+fn run_hook(bench: &ProcessBench, session: &str) -> Result<f64, BenchError> {
     let payload = bench.input(|number| {
         let payload = json!({
             "session_id": session,
@@ -94,7 +94,8 @@ fn once(bench: &Bench, session: &str) -> Result<f64, Failure> {
     if output.status.success() && output.stdout.is_empty() {
         return Ok(waited);
     }
-    Err(format!("the hook said `{}`", String::from_utf8_lossy(&output.stdout)).into())
+    Err(format!("unexpected answer of the hook: `{}`", String::from_utf8_lossy(&output.stdout))
+        .into())
 }
 
 fn percentile_99(values: &mut [f64]) -> f64 {

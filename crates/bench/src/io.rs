@@ -1,10 +1,10 @@
-//! What goes in and out: files larger than memory, large trees, documents while
-//! they come, and the proxy before an MCP server.
+//! Measures input and output: files larger than memory, large trees, documents while they arrive,
+//! and the proxy of an MCP server.
 
-mod copies;
-mod echo;
+mod bench_server;
+mod copying_proxy;
+mod echo_server;
 mod first_page;
-mod peer;
 mod proxy;
 mod search;
 mod steady;
@@ -12,33 +12,33 @@ mod streaming;
 
 use std::path::{Path, PathBuf};
 
-pub(crate) use copies::serve as serve_copies;
-pub(crate) use echo::serve as serve_echo;
+pub(crate) use copying_proxy::serve as serve_copies;
+pub(crate) use echo_server::serve as serve_echo;
 
-use crate::Failure;
-use crate::report::Report;
+use crate::BenchError;
+use crate::report::BenchReport;
 
-/// The word with which this program starts itself as the server behind the proxy.
-pub(crate) const ECHO: &str = "echo-server";
+/// With this argument, this program acts as the server behind the proxy.
+pub(crate) const ECHO_ARGUMENT: &str = "echo-server";
 
-/// The same for a proxy that only copies.
-pub(crate) const COPIES: &str = "copying-proxy";
+/// With this argument, this program acts as a proxy that only copies.
+pub(crate) const COPIES_ARGUMENT: &str = "copying-proxy";
 
 const USAGE: &str = "usage: io [DIR] [--bytes N] [--seconds N] [--only PART]…, with the parts \
-                     first_page, search, streaming, proxy, steady; DIR is where files are made";
+                     first_page, search, streaming, proxy, steady; DIR is where files are created";
 
-/// What is measured, and how large it is.
-struct Options {
+/// The options of `io`.
+struct IoOptions {
     directory: PathBuf,
-    /// How large the file is of which the first page is read.
+    /// The size of the file whose first page is read.
     file_bytes: u64,
-    /// How long calls come at a steady rate.
+    /// How many seconds calls arrive at a steady rate.
     seconds: u64,
     only: Vec<String>,
 }
 
-impl Options {
-    fn parse(words: &[String]) -> Result<Self, Failure> {
+impl IoOptions {
+    fn parse(words: &[String]) -> Result<Self, BenchError> {
         let mut options = Self {
             directory: std::env::temp_dir(),
             file_bytes: 10_000_000_000,
@@ -59,29 +59,33 @@ impl Options {
         Ok(options)
     }
 
-    fn wants(&self, part: &str) -> bool {
+    fn includes(&self, part: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only == part)
     }
 }
 
-pub(crate) fn run(jackline: &Path, words: &[String], report: &mut Report) -> Result<(), Failure> {
-    let options = Options::parse(words)?;
+pub(crate) fn run(
+    jackline: &Path,
+    words: &[String],
+    report: &mut BenchReport,
+) -> Result<(), BenchError> {
+    let options = IoOptions::parse(words)?;
     let jackline = &jackline.canonicalize()?;
-    let place = || tempfile::tempdir_in(&options.directory);
-    if options.wants("first_page") {
-        first_page::run(jackline, place()?.path(), options.file_bytes, report)?;
+    let directory = || tempfile::tempdir_in(&options.directory);
+    if options.includes("first_page") {
+        first_page::run(jackline, directory()?.path(), options.file_bytes, report)?;
     }
-    if options.wants("search") {
-        search::run(jackline, place()?.path(), report)?;
+    if options.includes("search") {
+        search::run(jackline, directory()?.path(), report)?;
     }
-    if options.wants("streaming") {
+    if options.includes("streaming") {
         streaming::run(report)?;
     }
-    if options.wants("proxy") {
-        proxy::run(jackline, place()?.path(), report)?;
+    if options.includes("proxy") {
+        proxy::run(jackline, directory()?.path(), report)?;
     }
-    if options.wants("steady") {
-        steady::run(jackline, place()?.path(), options.seconds, report)?;
+    if options.includes("steady") {
+        steady::run(jackline, directory()?.path(), options.seconds, report)?;
     }
     Ok(())
 }

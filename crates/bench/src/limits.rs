@@ -1,33 +1,32 @@
-//! The rows of `docs/benchmarks.md`. The document is the only place of a limit: a benchmark names a
-//! row and gives a value, and the limit comes from the document. `cargo xtask tidy` compares the
-//! rows of both, so `xtask` compiles this file as well; it uses the standard library only.
+//! The rows of `docs/benchmarks.md`. Only the document has the limits: a benchmark names a row and
+//! gives a value. `cargo xtask tidy` compares the rows of both, so `xtask` compiles this file too.
+//! The file uses only the standard library.
 
 const DOCUMENT: &str = include_str!("../../../docs/benchmarks.md");
 
-/// The name of a row. `cargo xtask tidy` finds each by its literal, `Row("…")`.
+/// The name of a row. `cargo xtask tidy` finds each one by its literal, `Row("…")`.
 #[derive(Clone, Copy)]
 pub(crate) struct Row(pub(crate) &'static str);
 
-/// What a value must be.
+/// The limit of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Limit {
     AtMost(f64),
     AtLeast(f64),
-    /// A claim that is true or false.
+    /// The value is a claim, which must be true.
     Holds,
-    /// The value is only shown.
+    /// There is no limit. The value is only shown.
     None,
 }
 
 impl Row {
-    /// The limit of the row and its unit; `None` where the document has no such row.
+    /// The limit of the row and its unit; `None` if the document has no such row.
     pub(crate) fn limit(self) -> Option<(Limit, &'static str)> {
         rows().find(|(name, ..)| *name == self.0).and_then(|(_, limit, unit)| Some((limit?, unit)))
     }
 }
 
-/// Every row of the document: its name, its limit, which is `None` where it can't be read, and its
-/// unit.
+/// Every row of the document: its name, its limit (`None` if it can't be parsed) and its unit.
 pub(crate) fn rows() -> impl Iterator<Item = (&'static str, Option<Limit>, &'static str)> {
     DOCUMENT.lines().filter_map(|line| {
         let mut cells = line.strip_prefix("| ")?.split('|').map(str::trim);

@@ -1,13 +1,13 @@
-//! Ratios measured side by side in one run, because machines are noisy.
+//! Measures ratios of two programs in the same run, because machines are noisy.
 //!
-//! `cargo xtask bench` builds this and `jackline` in release and runs it.
+//! `cargo xtask bench` builds this program and `jackline` in release mode and runs it.
 
 #![expect(
     clippy::disallowed_methods,
     clippy::float_arithmetic,
     clippy::cast_precision_loss,
     clippy::print_stdout,
-    reason = "a benchmark reads clocks, divides and prints"
+    reason = "a benchmark reads clocks, computes with floats and prints"
 )]
 
 mod appends;
@@ -29,18 +29,19 @@ mod transcript;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::report::Report;
+use crate::report::BenchReport;
 
-type Failure = Box<dyn std::error::Error>;
+type BenchError = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
     let mut words = std::env::args().skip(1);
     let first = words.next();
-    if first.as_deref() == Some(io::ECHO) {
+    if first.as_deref() == Some(io::ECHO_ARGUMENT) {
         return io::serve_echo().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     }
-    if first.as_deref() == Some(io::COPIES) {
-        return io::serve_copies(io::ECHO).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+    if first.as_deref() == Some(io::COPIES_ARGUMENT) {
+        return io::serve_copies(io::ECHO_ARGUMENT)
+            .map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
     }
     let Some(jackline) = first.map(PathBuf::from) else {
         println!(
@@ -56,7 +57,7 @@ fn main() -> ExitCode {
         return match files.iter().try_for_each(|file| corpus::run(file)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => {
-                println!("the corpus can't be played: {failure}");
+                println!("the corpus can't be decided: {failure}");
                 ExitCode::from(3)
             }
         };
@@ -64,31 +65,31 @@ fn main() -> ExitCode {
     if let [part, rest @ ..] = wanted.as_slice()
         && part == "loops"
     {
-        let mut report = Report::default();
+        let mut report = BenchReport::default();
         let directory = rest.first().map(PathBuf::from);
         let played = loops::run(&jackline, directory.as_deref(), &mut report);
-        return end(played, &report);
+        return finish(played, &report);
     }
     if let [part, rest @ ..] = wanted.as_slice()
         && part == "io"
     {
-        let mut report = Report::default();
+        let mut report = BenchReport::default();
         let measured = io::run(&jackline, rest, &mut report);
-        return end(measured, &report);
+        return finish(measured, &report);
     }
     if wanted == ["attempt"] {
-        let mut report = Report::default();
+        let mut report = BenchReport::default();
         let measured = attempt::run(&jackline, &mut report);
-        return end(measured, &report);
+        return finish(measured, &report);
     }
     if wanted == ["run"] {
-        let mut report = Report::default();
+        let mut report = BenchReport::default();
         let measured = run::run(&jackline, &mut report);
-        return end(measured, &report);
+        return finish(measured, &report);
     }
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|word| word == name);
-    let mut report = Report::default();
-    let chosen = || -> Result<(), Failure> {
+    let mut report = BenchReport::default();
+    let chosen = || -> Result<(), BenchError> {
         if is_wanted("engine") {
             engine::run(&mut report)?;
         }
@@ -105,11 +106,11 @@ fn main() -> ExitCode {
         Ok(())
     };
     let ran = { chosen }();
-    end(ran, &report)
+    finish(ran, &report)
 }
 
-/// Shows what was measured; a figure that is out of its bounds fails.
-fn end(ran: Result<(), Failure>, report: &Report) -> ExitCode {
+/// Prints the results. Fails if a value exceeds its limit.
+fn finish(ran: Result<(), BenchError>, report: &BenchReport) -> ExitCode {
     if let Err(failure) = ran {
         println!("the benchmark failed: {failure}");
         return ExitCode::from(3);

@@ -1,4 +1,4 @@
-//! The committed mix of events, played as an endless session.
+//! Plays the committed mix of events as an endless session.
 
 use std::fmt::Write as _;
 
@@ -8,16 +8,16 @@ use jackline_engine::{Definition, Event};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::Failure;
+use crate::BenchError;
 
 #[derive(Deserialize)]
-struct Mix {
-    calls: Vec<Call>,
-    every: Every,
+struct EventMix {
+    calls: Vec<MixedCall>,
+    every: MixIntervals,
 }
 
 #[derive(Deserialize)]
-struct Call {
+struct MixedCall {
     share: usize,
     tool: String,
     args: Value,
@@ -25,19 +25,19 @@ struct Call {
 }
 
 #[derive(Deserialize)]
-struct Every {
+struct MixIntervals {
     prompt_calls: usize,
     usage_calls: usize,
 }
 
-/// How far apart neighbours of one share are dealt: coprime to 100, so that
-/// every hundred calls hold every share exactly.
+/// How far apart the calls of one share are. It is coprime to 100, so every hundred calls contain
+/// every share exactly.
 const STRIDE: usize = 37;
 
-/// The events of `calls` calls, as lines on the wire.
-pub(crate) fn lines(calls: usize, session: &str) -> Result<Vec<String>, Failure> {
-    let mix: Mix = serde_json::from_str(include_str!("../mix.json"))?;
-    let deck: Vec<&Call> =
+/// The events of `calls` calls, as JSON lines.
+pub(crate) fn event_lines(calls: usize, session: &str) -> Result<Vec<String>, BenchError> {
+    let mix: EventMix = serde_json::from_str(include_str!("../mix.json"))?;
+    let deck: Vec<&MixedCall> =
         mix.calls.iter().flat_map(|call| std::iter::repeat_n(call, call.share)).collect();
     let mut lines = Vec::new();
     lines.push(json!({"v":1,"session":session,"event":"session_started","client":"bench"}));
@@ -64,10 +64,13 @@ pub(crate) fn lines(calls: usize, session: &str) -> Result<Vec<String>, Failure>
     Ok(lines.iter().map(ToString::to_string).collect())
 }
 
-/// The same, parsed and elided as the runtime does before a decision.
-pub(crate) fn events(calls: usize, definition: &Definition) -> Result<Vec<Event>, Failure> {
+/// The same events, parsed and shortened as the runtime does before a decision.
+pub(crate) fn parsed_events(
+    calls: usize,
+    definition: &Definition,
+) -> Result<Vec<Event>, BenchError> {
     let session = jackline_engine::SessionId::parse("bench")?;
-    lines(calls, "bench")?
+    event_lines(calls, "bench")?
         .iter()
         .map(|line| {
             let mut event = parse_line(line.as_bytes(), Some(&session))?;
@@ -77,7 +80,7 @@ pub(crate) fn events(calls: usize, definition: &Definition) -> Result<Vec<Event>
         .collect()
 }
 
-/// Text like the output of a tool, never twice the same.
+/// Text like the output of a tool, different for each number.
 fn text(bytes: usize, number: usize) -> String {
     let mut text = String::with_capacity(bytes + 80);
     let mut line = 0;

@@ -1,4 +1,4 @@
-//! One process an event, as hook clients do it, beside `/bin/true`.
+//! Measures one process for each event, as hook clients start it, compared with `/bin/true`.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,25 +13,25 @@ use jackline_runtime::{Definitions, Runtime};
 use nix::sys::resource::{UsageWho, getrusage};
 
 use crate::limits::Row;
-use crate::report::{Report, median};
-use crate::{Failure, mix};
+use crate::report::{BenchReport, median};
+use crate::{BenchError, mix};
 
 pub(crate) const BLOCKS: usize = 30;
-pub(crate) const BLOCK: usize = 25;
+pub(crate) const BLOCK_RUNS: usize = 25;
 const ROUNDS: usize = 60;
-const AT_ONCE: usize = 8;
+const PARALLEL_PROCESSES: usize = 8;
 
-pub(crate) fn run(jackline: &Path, report: &mut Report) -> Result<(), Failure> {
-    let place = tempfile::tempdir()?;
-    let bench = Bench::new(jackline, place.path(), include_str!("../definition.yaml"))?;
-    bench.grow("short", 10)?;
-    bench.grow("long", 100_000)?;
+pub(crate) fn run(jackline: &Path, report: &mut BenchReport) -> Result<(), BenchError> {
+    let directory = tempfile::tempdir()?;
+    let bench = ProcessBench::new(jackline, directory.path(), include_str!("../definition.yaml"))?;
+    bench.create_session("short", 10)?;
+    bench.create_session("long", 100_000)?;
 
     let (mut idle, mut short, mut long) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..BLOCKS {
-        idle.push(Bench::cpu(&mut || bench.idle())?);
-        short.push(Bench::cpu(&mut || bench.once("short").map(drop))?);
-        long.push(Bench::cpu(&mut || bench.once("long").map(drop))?);
+        idle.push(ProcessBench::cpu_seconds(&mut || bench.run_true())?);
+        short.push(ProcessBench::cpu_seconds(&mut || bench.run_event("short").map(drop))?);
+        long.push(ProcessBench::cpu_seconds(&mut || bench.run_event("long").map(drop))?);
     }
     let (idle, short, long) = (median(idle), median(short), median(long));
     report.add(
@@ -44,27 +44,27 @@ pub(crate) fn run(jackline: &Path, report: &mut Report) -> Result<(), Failure> {
         long / short,
         format!("{:.2} vs {:.2} ms", long * 1e3, short * 1e3),
     );
-    bench.at_once(report)
+    bench.measure_parallel(report)
 }
 
-pub(crate) struct Bench {
+pub(crate) struct ProcessBench {
     pub(crate) jackline: PathBuf,
     pub(crate) home: PathBuf,
     pub(crate) workspace: PathBuf,
     definition: PathBuf,
-    /// Where the events of the processes are, each in a file of its own.
+    /// The directory with the input of each process, one file for each.
     inputs: PathBuf,
 }
 
-impl Bench {
-    pub(crate) fn new(jackline: &Path, place: &Path, source: &str) -> Result<Self, Failure> {
+impl ProcessBench {
+    pub(crate) fn new(jackline: &Path, place: &Path, source: &str) -> Result<Self, BenchError> {
         let workspace = place.join("work");
         let definition = workspace.join("jackline.yaml");
         fs::create_dir(&workspace)?;
         fs::write(&definition, source)?;
         fs::create_dir(place.join("inputs"))?;
-        // A copy, as an installation leaves it: the pages of a file that comes straight from
-        // the linker lie one by one in the memory of the kernel, and are mapped one by one.
+        // A copy, as an installation makes it: the kernel maps the pages of a file one by one if
+        // the linker has just written it.
         let installed = place.join("jackline");
         fs::copy(jackline, &installed)?;
         Ok(Self {
@@ -76,9 +76,9 @@ impl Bench {
         })
     }
 
-    /// Makes a session of some events. The sync is what takes long, so it is
-    /// grown in memory where the machine has such a place, and then moved.
-    pub(crate) fn grow(&self, session: &str, events: usize) -> Result<(), Failure> {
+    /// Creates a session with some events. The disk sync takes long, so the session is created in
+    /// memory if possible, and then copied.
+    pub(crate) fn create_session(&self, session: &str, events: usize) -> Result<(), BenchError> {
         let memory = Path::new("/dev/shm");
         let quick =
             if memory.is_dir() { tempfile::tempdir_in(memory)? } else { tempfile::tempdir()? };
@@ -89,23 +89,23 @@ impl Bench {
         );
         let mut runtime = Runtime::new(store, definitions, self.workspace.clone());
         let id = SessionId::parse(session)?;
-        for line in mix::lines(events, session)?.iter().take(events) {
+        for line in mix::event_lines(events, session)?.iter().take(events) {
             // Results of full size would only fill the disk.
             let line: String = line.chars().take_while(|_| line.len() < 4096).collect();
             if !line.is_empty() {
                 runtime.answer(parse_line(line.as_bytes(), Some(&id))?);
             }
         }
-        copy(quick.path(), &self.home)
+        copy_directory(quick.path(), &self.home)
     }
 
-    pub(crate) fn idle(&self) -> Result<(), Failure> {
+    pub(crate) fn run_true(&self) -> Result<(), BenchError> {
         let input = self.event("short")?;
         let status = Command::new("/bin/true").stdin(input).stdout(Stdio::null()).status()?;
         if status.success() { Ok(()) } else { Err("/bin/true failed".into()) }
     }
 
-    fn command(&self, session: &str) -> Result<Command, Failure> {
+    fn command(&self, session: &str) -> Result<Command, BenchError> {
         let mut command = Command::new(&self.jackline);
         command
             .args(["stdio", "-d"])
@@ -116,7 +116,7 @@ impl Bench {
         Ok(command)
     }
 
-    fn event(&self, session: &str) -> Result<File, Failure> {
+    fn event(&self, session: &str) -> Result<File, BenchError> {
         self.input(|number| {
             format!(
                 "{{\"session\":\"{session}\",\"event\":\"tool_proposed\",\"call\":\"{number}\",\
@@ -126,41 +126,43 @@ impl Bench {
     }
 
     /// A file with one event that no other process reads.
-    pub(crate) fn input(&self, event: impl Fn(usize) -> String) -> Result<File, Failure> {
-        let number = next();
-        let path = self.inputs.join(format!("{}.jsonl", number % (2 * AT_ONCE)));
+    pub(crate) fn input(&self, event: impl Fn(usize) -> String) -> Result<File, BenchError> {
+        let number = next_number();
+        let path = self.inputs.join(format!("{}.jsonl", number % (2 * PARALLEL_PROCESSES)));
         fs::write(&path, event(number))?;
         Ok(File::open(path)?)
     }
 
-    fn once(&self, session: &str) -> Result<(), Failure> {
+    fn run_event(&self, session: &str) -> Result<(), BenchError> {
         let status = self.command(session)?.status()?;
-        if status.success() { Ok(()) } else { Err(format!("jackline ended with {status}").into()) }
+        if status.success() { Ok(()) } else { Err(format!("jackline exited with {status}").into()) }
     }
 
-    /// Seconds of processor time of a child, as the mean of a block.
-    pub(crate) fn cpu(run: &mut dyn FnMut() -> Result<(), Failure>) -> Result<f64, Failure> {
-        let before = children()?;
-        for _ in 0..BLOCK {
+    /// The seconds of CPU time of a child process, as the mean of a block.
+    pub(crate) fn cpu_seconds(
+        run: &mut dyn FnMut() -> Result<(), BenchError>,
+    ) -> Result<f64, BenchError> {
+        let before = children_cpu_seconds()?;
+        for _ in 0..BLOCK_RUNS {
             run()?;
         }
-        Ok((children()? - before) / BLOCK as f64)
+        Ok((children_cpu_seconds()? - before) / BLOCK_RUNS as f64)
     }
 
-    /// Eight processes on one session.
-    fn at_once(&self, report: &mut Report) -> Result<(), Failure> {
+    /// Measures eight processes that use one session at the same time.
+    fn measure_parallel(&self, report: &mut BenchReport) -> Result<(), BenchError> {
         let session = "short";
         let before = self.records(session)?;
         let mut spreads = Vec::new();
         let mut errors = 0;
         for _ in 0..ROUNDS {
             let mut running = Vec::new();
-            for _ in 0..AT_ONCE {
+            for _ in 0..PARALLEL_PROCESSES {
                 let mut command = self.command(session)?;
                 running.push((Instant::now(), command.spawn()?));
             }
-            // Each is waited for by a thread of its own, so that the clock of
-            // one does not run on while another is waited for.
+            // A separate thread waits for each process, so that waiting for one does not delay the
+            // end time of another.
             let waiting: Vec<_> = running
                 .into_iter()
                 .map(|(start, mut child)| {
@@ -172,7 +174,7 @@ impl Bench {
                 .collect();
             let mut times = Vec::new();
             for thread in waiting {
-                let (time, ok) = thread.join().map_err(|_| "a waiting thread died")?;
+                let (time, ok) = thread.join().map_err(|_| "a waiting thread panicked")?;
                 times.push(time);
                 errors += usize::from(!ok);
             }
@@ -181,7 +183,7 @@ impl Bench {
                 spreads.push(worst - best);
             }
         }
-        let lost = (before + ROUNDS * AT_ONCE) as f64 - self.records(session)? as f64;
+        let lost = (before + ROUNDS * PARALLEL_PROCESSES) as f64 - self.records(session)? as f64;
         let worst = spreads.iter().copied().fold(0.0, f64::max);
         report.add(Row("stdio: 8 on one session, lost records"), lost, String::new());
         report.add(Row("stdio: 8 on one session, errors"), errors as f64, String::new());
@@ -193,41 +195,41 @@ impl Bench {
         Ok(())
     }
 
-    fn records(&self, session: &str) -> Result<usize, Failure> {
+    fn records(&self, session: &str) -> Result<usize, BenchError> {
         let journal = self.home.join("sessions").join(session).join("journal.jsonl");
         Ok(fs::read_to_string(journal)?.lines().count())
     }
 }
 
-/// Seconds of processor time of all children so far.
-fn children() -> Result<f64, Failure> {
+/// The seconds of CPU time of all finished child processes.
+fn children_cpu_seconds() -> Result<f64, BenchError> {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let seconds =
         |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
     Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
 }
 
-/// Minor page faults of the children that a function starts and waits for.
-pub(crate) fn page_faults(run: impl FnOnce() -> Result<(), Failure>) -> Result<f64, Failure> {
+/// The minor page faults of the child processes that a function runs.
+pub(crate) fn page_faults(run: impl FnOnce() -> Result<(), BenchError>) -> Result<f64, BenchError> {
     let count = || getrusage(UsageWho::RUSAGE_CHILDREN).map(|usage| usage.minor_page_faults());
     let before = count()?;
     run()?;
     Ok((count()? - before) as f64)
 }
 
-/// A number for a call, never the same twice.
-fn next() -> usize {
+/// A unique number for a call.
+fn next_number() -> usize {
     static NUMBER: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
 }
 
-fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
+fn copy_directory(from: &Path, to: &Path) -> Result<(), BenchError> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let target = to.join(entry.file_name());
         if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &target)?;
+            copy_directory(&entry.path(), &target)?;
         } else {
             fs::copy(entry.path(), target)?;
         }

@@ -1,4 +1,4 @@
-//! Replay, beside parsing and hashing the same lines.
+//! Measures replay, compared with parsing and hashing the same lines.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -12,12 +12,12 @@ use jackline_journal::{DefinitionSource, MemoryStore, Store as _, Verifier};
 use jackline_runtime::{Definitions, Runtime};
 
 use crate::limits::Row;
-use crate::report::{Report, median};
-use crate::{Failure, mix};
+use crate::report::{BenchReport, median};
+use crate::{BenchError, mix};
 
 const CALLS: usize = 4000;
 
-pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
+pub(crate) fn run(report: &mut BenchReport) -> Result<(), BenchError> {
     let (lines, definitions) = journal()?;
     let bytes: usize = lines.iter().map(Vec::len).sum();
     let (mut plain, mut whole) = (Vec::new(), Vec::new());
@@ -32,8 +32,8 @@ pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
         let mut chain = Verifier::new(None);
         let mut replay = Replay::default();
         for line in &lines {
-            chain.line(line);
-            replay.line(definitions.as_ref(), line)?;
+            chain.check_line(line);
+            replay.replay_line(definitions.as_ref(), line)?;
         }
         whole.push(start.elapsed().as_secs_f64());
         let (chain, replay) = (chain.finish(0), replay.finish());
@@ -50,17 +50,17 @@ pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The lines of a journal, and where its definitions are.
+/// The lines of a journal, and its definitions.
 type WrittenJournal = (Vec<Vec<u8>>, Box<dyn DefinitionSource>);
 
-/// A journal, written through the whole runtime.
-fn journal() -> Result<WrittenJournal, Failure> {
+/// Writes a journal through the whole runtime.
+fn journal() -> Result<WrittenJournal, BenchError> {
     let store = MemoryStore::default();
     let file = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/definition.yaml"));
     let definitions = Definitions::new(Some(file), HostAccess::default());
     let mut runtime = Runtime::new(store.clone(), definitions, PathBuf::from("/"));
     let session = SessionId::parse("bench")?;
-    for line in mix::lines(CALLS, "bench")? {
+    for line in mix::event_lines(CALLS, "bench")? {
         runtime.answer(parse_line(line.as_bytes(), Some(&session))?);
     }
     let mut lines = Vec::new();

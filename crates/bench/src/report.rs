@@ -1,14 +1,14 @@
-//! What was measured, beside what must be reached.
+//! The measured values and their limits.
 
 use serde::Serialize;
 
 use crate::limits::{Limit, Row};
 
-/// One figure.
+/// One measured value.
 #[derive(Serialize)]
-struct Figure {
+struct BenchFigure {
     name: &'static str,
-    /// None where it could not be measured.
+    /// None if it could not be measured.
     value: Option<f64>,
     unit: &'static str,
     limit: Option<f64>,
@@ -16,20 +16,27 @@ struct Figure {
     context: String,
 }
 
-/// All figures of a run.
+/// All values of one benchmark run.
 #[derive(Default, Serialize)]
-pub(crate) struct Report {
-    rows: Vec<Figure>,
+pub(crate) struct BenchReport {
+    rows: Vec<BenchFigure>,
 }
 
-impl Report {
+impl BenchReport {
     /// Adds a value, which must be within the limit of its row.
     pub(crate) fn add(&mut self, row: Row, value: f64, context: String) {
         let name = row.0;
         let Some((limit, unit)) = row.limit() else {
             let context = "docs/benchmarks.md has no such row".to_owned();
             let value = Some(value);
-            self.rows.push(Figure { name, value, unit: "", limit: None, within: false, context });
+            self.rows.push(BenchFigure {
+                name,
+                value,
+                unit: "",
+                limit: None,
+                within: false,
+                context,
+            });
             return;
         };
         let (limit, within) = match limit {
@@ -38,27 +45,34 @@ impl Report {
             Limit::Holds => (Some(1.0), value >= 1.0),
             Limit::None => (None, true),
         };
-        self.rows.push(Figure { name, value: Some(value), unit, limit, within, context });
+        self.rows.push(BenchFigure { name, value: Some(value), unit, limit, within, context });
     }
 
-    /// Adds a claim, which must hold.
-    pub(crate) fn holds(&mut self, row: Row, holds: bool, context: String) {
+    /// Adds a claim, which must be true.
+    pub(crate) fn add_claim(&mut self, row: Row, holds: bool, context: String) {
         self.add(row, f64::from(u8::from(holds)), context);
     }
 
-    /// Adds a row that this machine can't measure, and why.
-    pub(crate) fn missing(&mut self, row: Row, why: &str) {
+    /// Adds a row that can't be measured on this machine, and why.
+    pub(crate) fn add_missing(&mut self, row: Row, why: &str) {
         let (name, context) = (row.0, format!("not measured: {why}"));
-        self.rows.push(Figure { name, value: None, unit: "", limit: None, within: true, context });
+        self.rows.push(BenchFigure {
+            name,
+            value: None,
+            unit: "",
+            limit: None,
+            within: true,
+            context,
+        });
     }
 
     pub(crate) fn is_within(&self) -> bool {
         self.rows.iter().all(|row| row.within)
     }
 
-    /// A table for people, then one line of JSON.
+    /// Prints a table for people, then one line of JSON.
     pub(crate) fn print(&self) {
-        println!("{:<50} {:>10} {:<8} {:>9}  ", "what", "measured", "", "limit");
+        println!("{:<50} {:>10} {:<8} {:>9}  ", "row", "measured", "", "limit");
         for row in &self.rows {
             let limit = row.limit.map_or_else(String::new, |limit| format!("{limit}"));
             let value = row.value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
@@ -76,7 +90,7 @@ impl Report {
     }
 }
 
-/// The middle of some measurements.
+/// The median.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)

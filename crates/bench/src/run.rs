@@ -1,4 +1,5 @@
-//! What a supervised run costs, how soon it ends, and how soon another model takes over.
+//! Measures a supervised run: its overhead, how soon it stops, and how soon a fallback model takes
+//! over.
 
 mod overhead;
 mod primary;
@@ -10,48 +11,50 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use jackline_journal::FileStore;
-use jackline_model::scripted::{Script, Step};
+use jackline_model::scripted::{ModelScript, ScriptStep};
 use jackline_sandbox_host::Sandbox;
-use jackline_supervisor::{Acts, EngineKind, EngineSpec, Kept, Opening, RunTask, Told};
+use jackline_supervisor::{
+    ActionMode, EngineKind, EngineSpec, RunEvent, RunOptions, RunRecord, RunTask,
+};
 use serde_json::json;
 
-use crate::Failure;
-use crate::report::Report;
+use crate::BenchError;
+use crate::report::BenchReport;
 
-/// What every run has to leave behind.
-const WANTED: &str = "report.md";
+/// The file that every run must write.
+const REQUIRED_FILE: &str = "report.md";
 
-pub(crate) fn run(jackline: &Path, report: &mut Report) -> Result<(), Failure> {
+pub(crate) fn run(jackline: &Path, report: &mut BenchReport) -> Result<(), BenchError> {
     overhead::run(report)?;
     stop::run(jackline, report)?;
     primary::run(report)
 }
 
-/// A run in this process, with everything below one directory; its stop code.
-fn drive(
+/// Runs a task in this process, with all files below one directory. Returns the stop code.
+fn run_task(
     place: &Path,
     definition: &str,
     engine: EngineSpec,
-    scripts: &[(&str, Script)],
-    hear: &mut dyn FnMut(&Told),
-) -> Result<String, Failure> {
-    let (work, defined) = (place.join("work"), place.join("jackline.yaml"));
+    scripts: &[(&str, ModelScript)],
+    hear: &mut dyn FnMut(&RunEvent),
+) -> Result<String, BenchError> {
+    let (work, definition_file) = (place.join("work"), place.join("jackline.yaml"));
     fs::create_dir_all(&work)?;
-    fs::write(&defined, format!("version: 1\nname: bench/run\n{definition}"))?;
+    fs::write(&definition_file, format!("version: 1\nname: bench/run\n{definition}"))?;
     let task = RunTask {
         name: "bench".to_owned(),
         file: place.join("task.yaml"),
-        prompt: format!("write {WANTED}"),
-        definition: Some(defined),
+        prompt: format!("write {REQUIRED_FILE}"),
+        definition: Some(definition_file),
         copy: None,
-        acts: Acts::Tools,
+        action_mode: ActionMode::Tools,
         tools: Vec::new(),
         engine: Some(engine),
         scripts: scripts.iter().map(|(name, it)| ((*name).to_owned(), it.clone())).collect(),
         sensitive: false,
         role: None,
     };
-    let kept = Kept {
+    let kept = RunRecord {
         task: task.file.clone(),
         workspace: work.clone(),
         definition: None,
@@ -59,15 +62,15 @@ fn drive(
         started_in: place.to_owned(),
         scripted: true,
     };
-    let opening = Opening {
+    let opening = RunOptions {
         store: FileStore::new(place.join("home"), jackline_host::clock::boot_number()),
         workspace: work,
         definition: None,
         engine: None,
         resumed: None,
-        kept,
+        record: kept,
         deadline: None,
-        waits: false,
+        waits_for_person: false,
         role: None,
         program: None,
         sandbox: Sandbox::default(),
@@ -75,20 +78,22 @@ fn drive(
         cancelled: Arc::new(AtomicBool::new(false)),
     };
     let report = jackline_supervisor::run(&task, opening, hear)?;
-    match (report.stop, report.left) {
+    match (report.stop, report.suspend_reason) {
         (Some(stop), _) => Ok(stop.to_string()),
-        (None, left) => Err(format!("the run was left: {}", left.unwrap_or_default()).into()),
+        (None, reason) => {
+            Err(format!("the run stopped early: {}", reason.unwrap_or_default()).into())
+        }
     }
 }
 
-/// A model that plays a script.
-fn plays(script: Script) -> EngineSpec {
+/// An engine that plays a script.
+fn scripted_engine(script: ModelScript) -> EngineSpec {
     let (label, kind) = ("scripted".to_owned(), EngineKind::Script(script));
     EngineSpec { label, kind, when: Vec::new(), budget: None, window: Some(200_000) }
 }
 
-/// Does what is asked for.
-fn works() -> [Step; 2] {
-    let args = json!({ "path": WANTED, "content": "done" });
-    [Step::call("write_file", args), Step::say("It is written.")]
+/// The steps that complete the task.
+fn completing_steps() -> [ScriptStep; 2] {
+    let args = json!({ "path": REQUIRED_FILE, "content": "done" });
+    [ScriptStep::call("write_file", args), ScriptStep::say("It is written.")]
 }

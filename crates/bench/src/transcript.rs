@@ -1,36 +1,37 @@
-//! The latest usage record of a long session, as a hook looks for it.
+//! Measures how fast a hook finds the latest usage record of a long session.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use jackline_clients::claude::usage::{Whose, uncounted};
+use jackline_clients::claude::usage::{TranscriptOwner, uncounted_usage};
 use serde_json::json;
 
-use crate::Failure;
+use crate::BenchError;
 use crate::limits::Row;
-use crate::report::{Report, median};
+use crate::report::{BenchReport, median};
 
-const BYTES: usize = 500 << 20;
+const TRANSCRIPT_BYTES: usize = 500 << 20;
 const ROUNDS: usize = 200;
 
-pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
-    let place = tempfile::tempdir()?;
+pub(crate) fn run(report: &mut BenchReport) -> Result<(), BenchError> {
+    let directory = tempfile::tempdir()?;
     for (row, after) in [
         (Row("transcript: last usage of 500 MB"), 2_000),
-        // Not far from the bound beyond which nobody looks.
+        // Just below the limit beyond which the transcript is not read.
         (Row("transcript: before a result of 3 MB"), 3 << 20),
     ] {
-        let path = place.path().join("transcript.jsonl");
-        write(&path, after)?;
+        let path = directory.path().join("transcript.jsonl");
+        write_transcript(&path, after)?;
         let mut times = Vec::new();
         for _ in 0..ROUNDS {
             let start = Instant::now();
-            // All but the latest record was counted, as it mostly is.
-            let found = uncounted(&path, Whose::Main, |usage, _| usage.input != 7);
+            // All records except the latest have been counted, as in most hooks.
+            let records =
+                uncounted_usage(&path, TranscriptOwner::MainAgent, |usage, _| usage.input != 7);
             times.push(start.elapsed().as_secs_f64() * 1e3);
-            if found.len() != 1 {
+            if records.len() != 1 {
                 return Err("the usage was not found".into());
             }
         }
@@ -41,11 +42,11 @@ pub(crate) fn run(report: &mut Report) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Calls and results until it is long enough; the last result has `after` bytes.
-fn write(path: &Path, after: usize) -> Result<(), Failure> {
+/// Writes calls and results until the file is long enough. The last result has `after` bytes.
+fn write_transcript(path: &Path, after: usize) -> Result<(), BenchError> {
     let mut file = BufWriter::new(File::create(path)?);
     let pair = format!("{}\n{}\n", answer(1), result(100_000));
-    for _ in 0..BYTES.div_ceil(pair.len()) {
+    for _ in 0..TRANSCRIPT_BYTES.div_ceil(pair.len()) {
         file.write_all(pair.as_bytes())?;
     }
     writeln!(file, "{}\n{}", answer(7), result(after))?;

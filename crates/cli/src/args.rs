@@ -1,4 +1,4 @@
-//! What can be said on the command line.
+//! The arguments of all commands.
 
 mod attempt;
 mod evidence;
@@ -26,132 +26,137 @@ pub(crate) use mcp::{McpCommand, ServeArgs, WrapArgs};
 pub(crate) use run::RunArgs;
 pub(crate) use tools::{ToolsArgs, ToolsCommand};
 
-/// A guardrail runtime for software agents: decides on every tool call and
-/// stop outside the model's reasoning, and can prove afterwards why.
+/// A guardrail runtime for software agents. It decides on every tool call and every stop
+/// outside the model's reasoning, and can prove later why it decided so.
 #[derive(Parser)]
 #[command(name = "jackline", version, max_term_width = 100)]
-#[command(after_help = "Exit codes: 0 fine; 1 the answer is \"no\"; 2 usage or bad input; \
-3 the guard itself is broken.\nState lives in $JACKLINE_HOME, else in jackline/ of the XDG state \
-directory.")]
+#[command(
+    after_help = "Exit codes: 0 success; 1 the answer is \"no\"; 2 wrong usage or invalid input; \
+3 the guard itself is broken.\nState is stored in $JACKLINE_HOME, or in jackline/ of the XDG state \
+directory."
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 #[derive(Subcommand)]
-pub(crate) enum Command {
-    /// Put the guard into the settings of agent clients, or take it out again
+pub(crate) enum CliCommand {
+    /// Install the guard in the settings of agent clients, or remove it
     Init(InitArgs),
-    /// Read events from standard input, one JSON object a line, and answer each with a verdict
+    /// Read events from standard input, one JSON object per line, and answer each with a verdict
     Stdio(StdioArgs),
-    /// Answer one event of an agent client: its JSON on standard input, its JSON on standard output
+    /// Answer one event of an agent client: JSON on standard input, JSON on standard output
     Hook(HookArgs),
-    /// Guard the tools of MCP servers, or serve bounded ones
+    /// Guard the tools of MCP servers, or serve guarded tools for a workspace
     #[command(subcommand)]
     Mcp(McpCommand),
-    /// Try out on the client itself whether the guard holds
+    /// Test with the real client whether the guard blocks denied calls
     Doctor(DoctorArgs),
-    /// Check a definition and say everything that is wrong with it
+    /// Check a definition and report every problem in it
     Check(CheckArgs),
-    /// Say what would be decided on a call, by which rule, and what passes instead
+    /// Explain the decision on a call: which rule applies, and what is allowed instead
     Explain(ExplainArgs),
-    /// Have rules, packs, or the whole definition hold
+    /// Start enforcing rules, packs, or the whole definition
     Enforce(ModesArgs),
-    /// Have rules, packs, or the whole definition only write down what they would have done
+    /// Stop enforcing rules, packs, or the whole definition: only record what they would do
     Observe(ModesArgs),
-    /// Let a repository's definition run commands and loosen your own
+    /// Allow a repository's definition to run commands and to relax your own
     Trust(TrustArgs),
-    /// List what waits for a person, with the codes to answer it
+    /// List the calls that wait for a person's approval, with their codes
     Pending(PendingArgs),
-    /// Let exactly the call pass that waits under a code
+    /// Allow the call with this approval code
     Allow(AllowArgs),
-    /// Refuse exactly the call that waits under a code
+    /// Refuse the call with this approval code
     Refuse(RefuseArgs),
-    /// Switch the guard off for a while: objections are written down, and none holds
+    /// Turn the guard off for a limited time: violations are recorded but not enforced
     Off(OffArgs),
-    /// Switch the guard on again
+    /// Turn the guard on again
     On(OnArgs),
-    /// Hold a session: no call runs until a person says so
+    /// Pause a session: no call runs until a person resumes it
     Pause(ControlArgs),
-    /// Lift a pause; what lies beneath a person's pause stays: a blocker for `jackline clear`, a checkpoint for `jackline ack`
+    /// Resume a paused session. A blocker stays until `jackline clear`, a checkpoint until
+    /// `jackline ack`
     Resume(ControlArgs),
-    /// End a session for good
+    /// Stop a session permanently
     Stop(ControlArgs),
-    /// Open a session anew: budgets, policies and what was asked begin again
+    /// Reopen a session: budgets, policies and approvals start from zero
     Reset(ControlArgs),
-    /// Acknowledge a checkpoint: the session goes on for 25 more iterations, or as many as `iterations_extension` says
+    /// Acknowledge a checkpoint: the session continues for 25 more iterations, or as many as
+    /// `iterations_extension` sets
     Ack(ControlArgs),
-    /// Clear a blocker: a session that went in circles, or made no progress, goes on; a person's pause stays
+    /// Clear a blocker: a session that was in a loop or made no progress continues. A person's
+    /// pause stays
     Clear(ClearArgs),
-    /// Let a session go on under the definition as it is now
+    /// Load the current definition into a running session
     Reload(ReloadArgs),
-    /// Let a session complete although nothing has tested what it changed (dangerous)
+    /// Let a session complete although its changes were not tested (dangerous)
     SkipTests(SkipTestsArgs),
-    /// End a constraint that is in force in a session
+    /// End an active constraint of a session
     #[command(subcommand)]
     Constraint(ConstraintCommand),
-    /// Have an agent work on a task on its own, supervised, until it is done or says why not
+    /// Run an agent on a task, supervised, until the task is done or a stop condition is reached
     Run(RunArgs),
-    /// Have a model do a task in attempts, each of which is undone where it fails
+    /// Let a model do a task in attempts; a failed attempt is undone
     Attempt(AttemptArgs),
-    /// Give files back as they were before a session wrote them
+    /// Restore files to their contents before a session changed them
     Undo(UndoArgs),
-    /// List the tools that attempts have forged, and how they do
+    /// List the tools that models wrote, with their failure rates
     Tools(ToolsArgs),
-    /// Show where a session stands
+    /// Show the state of a session
     Status(StatusArgs),
-    /// Watch sessions as they go on, and steer them with keys
+    /// Watch running sessions and control them with keys
     Watch(WatchArgs),
-    /// List what happened in a session
+    /// List the events of a session
     Log(LogArgs),
-    /// Show one record whole: the event, what the decision rested on, the verdict
+    /// Show one complete record: the event, the facts behind the decision, the verdict
     Show(ShowArgs),
-    /// Decide every event of a session again and compare the bytes
+    /// Decide every event of a session again and check that the bytes are the same
     Replay(SessionsArgs),
-    /// Say what a definition would have done to what agents did in the past
+    /// Show what a definition would have decided about recorded sessions
     Backtest(BacktestArgs),
-    /// Freeze a session in one file
+    /// Export a session to one file
     Export(ExportArgs),
-    /// Sign what a session did, so that others can check it
+    /// Sign a statement about a session, so that others can check it
     Attest(AttestArgs),
     /// Check the hash chain of a session's journal, or an attestation
     Verify(VerifyArgs),
-    /// Say who agents are, and which of them may work
+    /// Show what agents consist of, and approve the agents that may work
     #[command(subcommand)]
     Identity(IdentityCommand),
-    /// Run a verification by command to its end; started by the gate
+    /// Run a verification command to its end; started by the gate
     #[command(hide = true)]
     Verification(VerificationArgs),
-    /// Send notices that are on standard input; started by the gate
+    /// Send the notifications on standard input; started by the gate
     #[command(hide = true)]
     Notify,
 }
 
-/// Which definition.
+/// The arguments of `jackline stdio`.
 #[derive(Args, Default)]
 pub(crate) struct StdioArgs {
     /// The definition [default: jackline.yaml here or in a parent]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) definition: Option<PathBuf>,
-    /// When all work must be over, as RFC 3339
+    /// The time when all work must be finished, in RFC 3339 format
     #[arg(long, value_name = "TIME")]
     pub(crate) deadline: Option<String>,
-    /// The session of events that name none [default: a new one]
+    /// The session for events without a session id [default: a new one]
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
 }
 
 impl StdioArgs {
-    /// Understands the plain forms, and leaves everything else, such as
-    /// mistakes and questions, to the real parser.
-    pub(crate) fn parse_fast(mut words: impl Iterator<Item = OsString>) -> Option<Self> {
+    /// Parses the simple forms. Returns `None` for everything else, such as mistakes and
+    /// `--help`, which the full parser handles.
+    pub(crate) fn parse_fast(mut arguments: impl Iterator<Item = OsString>) -> Option<Self> {
         let mut parsed = Self::default();
-        while let Some(word) = words.next() {
-            let value = words.next()?;
+        while let Some(flag) = arguments.next() {
+            let value = arguments.next()?;
             if value.to_str().is_some_and(|value| value.starts_with('-')) {
                 return None;
             }
-            match word.to_str()? {
+            match flag.to_str()? {
                 "-d" | "--definition" => parsed.definition = Some(value.into()),
                 "--deadline" => parsed.deadline = Some(value.into_string().ok()?),
                 "--session" => parsed.session = Some(value.into_string().ok()?),
@@ -164,15 +169,15 @@ impl StdioArgs {
 
 #[derive(Args)]
 #[command(
-    after_help = "Drives the installed client in scratch directories with a scripted model: no key, no \
-network, nothing of yours is touched.\n\nExit codes: 0 every line of defence is closed; 1 one is open; \
-2 usage, or the client is not found; 3 something could not be tried."
+    after_help = "Runs the installed client in scratch directories with a scripted model. It needs no key and no \
+network, and does not touch your files.\n\nExit codes: 0 all checks are ok; 1 a check is OPEN (the guard does not \
+hold); 2 wrong usage, or the client was not found; 3 a check could not be run."
 )]
 pub(crate) struct DoctorArgs {
-    /// The client
-    #[arg(value_parser = hook::one_client())]
+    /// The client to test
+    #[arg(value_parser = hook::client_parser())]
     pub(crate) client: &'static Client,
-    /// The program of the client [default: the one in the search path]
+    /// The program of the client [default: the one in PATH]
     #[arg(long, value_name = "PATH")]
     pub(crate) client_program: Option<PathBuf>,
     /// Print JSON, one object
@@ -184,10 +189,11 @@ pub(crate) struct DoctorArgs {
 pub(crate) struct CheckArgs {
     /// The definition [default: jackline.yaml here or in a parent]
     pub(crate) file: Option<PathBuf>,
-    /// The same, as other commands take it
+    /// The definition, in the form that other commands use
     #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
     pub(crate) definition: Option<PathBuf>,
-    /// Show what is in force in this workspace: every layer, whose each demand is, what is ignored
+    /// Show what is in force in this workspace: every layer, the origin of each setting, what is
+    /// ignored
     #[arg(long)]
     pub(crate) effective: bool,
     /// Print JSON
@@ -196,29 +202,29 @@ pub(crate) struct CheckArgs {
 }
 
 #[derive(Args)]
-#[command(after_help = "Nothing is run, and nothing is written: no journal, no session.\n\n\
+#[command(after_help = "Runs nothing and writes nothing: no journal, no session.\n\n\
 Examples:\n  jackline explain \"cd web && git push -f origin main\"\n  \
 jackline explain --tool Write --args '{\"file_path\":\"config.yaml\",\"content\":\"a: 1\"}'\n\n\
-Exit codes: 0 it may run; 1 it is denied, or a person is asked; 2 usage or bad input; \
+Exit codes: 0 the call may run; 1 it is denied, or needs approval; 2 wrong usage or invalid input; \
 3 the guard itself is broken.")]
 pub(crate) struct ExplainArgs {
     /// The command line; `-` reads it from standard input
     #[arg(value_name = "CMD", required_unless_present = "args", conflicts_with = "args")]
     pub(crate) line: Option<String>,
-    /// The tool [default: Bash, or the one that the definition has for command lines]
+    /// The tool [default: Bash, or the definition's tool for command lines]
     #[arg(long, value_name = "T")]
     pub(crate) tool: Option<String>,
     /// The arguments of the tool, as a JSON object
     #[arg(long, value_name = "JSON")]
     pub(crate) args: Option<String>,
-    /// The directory the call works in [default: this one, or the workspace of the session]
+    /// The working directory of the call [default: this one, or the workspace of the session]
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Decide as this session stands now: an id, a unique prefix, or a journal file
+    /// Decide in the current state of this session: an id, a unique prefix, or a journal file
     /// [default: a new session of this workspace]
     #[arg(long, value_name = "SESSION", conflicts_with = "definition")]
     pub(crate) session: Option<String>,
-    /// Who calls: the agent itself, or a sub-agent
+    /// The actor that makes the call: the agent itself, or a sub-agent
     #[arg(long, value_name = "ACTOR", default_value = "main")]
     pub(crate) actor: String,
     /// The definition [default: jackline.yaml here or in a parent]
@@ -234,84 +240,87 @@ pub(crate) struct ExplainArgs {
 pub(crate) struct TrustArgs {
     /// The definition [default: jackline.yaml here or in a parent]
     pub(crate) file: Option<PathBuf>,
-    /// List what is trusted
+    /// List the trusted definitions
     #[arg(long, conflicts_with_all = ["file", "revoke", "yes"])]
     pub(crate) list: bool,
-    /// Trust it no longer
+    /// Stop trusting the definition
     #[arg(long, conflicts_with = "yes")]
     pub(crate) revoke: bool,
-    /// Trust it without being asked
+    /// Do not ask for confirmation
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Print JSON, one object a trusted file
+    /// Print JSON, one object per trusted file
     #[arg(long, requires = "list")]
     pub(crate) json: bool,
 }
 
-/// What is said of who opens something.
-const FOR_PEOPLE: &str = "This opens the guard, so it is refused where an agent started it: run it in a terminal \
-of your own.";
+/// The help of commands that only a person may run.
+const PERSON_ONLY_HELP: &str = "Only a person may run this command, because it lets more calls run. It is refused if an agent \
+started it: run it in your own terminal.";
 
 #[derive(Args)]
 pub(crate) struct PendingArgs {
-    /// Also what sessions have asked that have ended; one may come back
+    /// Also list the questions of ended sessions, because a session can be resumed
     #[arg(long)]
     pub(crate) all: bool,
-    /// Print JSON, one object a question
+    /// Print JSON, one object per question
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Who says so, and why.
+/// The person who runs the command, and the reason. Both are recorded in the journal.
 #[derive(Args)]
-pub(crate) struct Word {
-    /// Who says so [default: the name of the user]
+pub(crate) struct PersonArgs {
+    /// Your name for the journal [default: the name of the user]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
-    /// Why
+    /// The reason, for the journal
     #[arg(long, value_name = "TEXT")]
     pub(crate) why: Option<String>,
 }
 
 #[derive(Args)]
-#[command(after_help = FOR_PEOPLE)]
+#[command(after_help = PERSON_ONLY_HELP)]
 pub(crate) struct AllowArgs {
-    /// The code, as `jackline pending` shows it
+    /// The approval code, as `jackline pending` shows it
     pub(crate) code: String,
     #[command(flatten)]
-    pub(crate) word: Word,
-    /// How long the same call may pass, such as 10m or 2h [default: once]
+    pub(crate) person: PersonArgs,
+    /// How long the same call is allowed, such as 10m or 2h [default: once]
     #[arg(long = "for", value_name = "TIME")]
-    pub(crate) lasting: Option<String>,
+    pub(crate) duration: Option<String>,
 }
 
 #[derive(Args)]
 pub(crate) struct RefuseArgs {
-    /// The code, as `jackline pending` shows it
+    /// The approval code, as `jackline pending` shows it
     pub(crate) code: String,
-    /// How long it is refused, such as 10m or 2h [default: for the session]
+    /// How long the call is refused, such as 10m or 2h [default: for the session]
     #[arg(long = "for", value_name = "TIME")]
-    pub(crate) lasting: Option<String>,
+    pub(crate) duration: Option<String>,
     #[command(flatten)]
-    pub(crate) word: Word,
+    pub(crate) person: PersonArgs,
 }
 
 #[derive(Args)]
-#[command(after_help = "Works also with a full disk, a state home that can't be written, and a \
-broken journal. What would have been denied is written down as long as a journal takes it.\n\n\
-This opens the guard, so it is refused where an agent started it: run it in a terminal of your own.")]
+#[command(
+    after_help = "Works even if the disk is full, the state home is not writable, or a journal is \
+broken. Calls that would have been denied are recorded if the journal can be written.\n\n\
+Only a person may run this command, because it lets more calls run. It is refused if an agent \
+started it: run it in your own terminal."
+)]
 pub(crate) struct OffArgs {
-    /// How long, such as 30m or 2h; at most 24h
+    /// How long the guard is off, such as 30m or 2h; at most 24h
     #[arg(long = "for", value_name = "TIME", default_value = "30m")]
-    pub(crate) lasting: String,
-    /// Why; it is shown wherever it matters
+    pub(crate) duration: String,
+    /// The reason; `jackline status` and the journal show it
     #[arg(long, value_name = "TEXT")]
     pub(crate) why: String,
-    /// Who says so [default: the name of the user]
+    /// Your name for the journal [default: the name of the user]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
-    /// In this directory and below [default: in the workspace around it, as its
-    /// sessions or its definition say]
+    /// Only in this directory and below [default: in the workspace that contains it,
+    /// according to its sessions or its definition]
     #[arg(long, conflicts_with = "everywhere")]
     pub(crate) here: bool,
     /// Everywhere on this machine, for this user
@@ -321,7 +330,7 @@ pub(crate) struct OffArgs {
 
 #[derive(Args)]
 pub(crate) struct OnArgs {
-    /// End everything that is off, and not only what is off here
+    /// Turn the guard on everywhere, not only here
     #[arg(long)]
     pub(crate) all: bool,
 }
@@ -331,16 +340,16 @@ pub(crate) struct ControlArgs {
     /// An id, a unique prefix, or a journal file [default: the latest session of this workspace]
     pub(crate) session: Option<String>,
     #[command(flatten)]
-    pub(crate) word: Word,
+    pub(crate) person: PersonArgs,
     /// Print JSON, one object
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Args)]
-#[command(after_help = FOR_PEOPLE)]
+#[command(after_help = PERSON_ONLY_HELP)]
 pub(crate) struct ClearArgs {
-    /// Only forget how many iterations have failed; a session that is paused stays so
+    /// Only reset the count of failed iterations; a paused session stays paused
     #[arg(long)]
     pub(crate) failures: bool,
     #[command(flatten)]
@@ -349,13 +358,14 @@ pub(crate) struct ClearArgs {
 
 #[derive(Args)]
 #[command(
-    after_help = "The definition is made anew, as for a session that starts now: its file, the other \
-layers, what you trust. What was spent stays spent, and a pause stays. One that does not load changes \
+    after_help = "The definition is built again, as for a session that starts now: from its file, the other \
+layers and your trust. Used budgets stay used, and a pause stays. A definition that does not load changes \
 nothing.\n\n\
-This opens the guard, so it is refused where an agent started it: run it in a terminal of your own."
+Only a person may run this command, because it lets more calls run. It is refused if an agent \
+started it: run it in your own terminal."
 )]
 pub(crate) struct ReloadArgs {
-    /// The definition, for a session that was started with one of its own
+    /// The definition, for a session that was started with its own definition
     #[arg(short, long, value_name = "FILE")]
     pub(crate) definition: Option<PathBuf>,
     #[command(flatten)]
@@ -363,11 +373,14 @@ pub(crate) struct ReloadArgs {
 }
 
 #[derive(Args)]
-#[command(after_help = "The session then counts as tested, and passing, until its agent changes \
+#[command(
+    after_help = "The session then counts as tested, with passing tests, until its agent changes \
 something again.\n\n\
-This opens the guard, so it is refused where an agent started it: run it in a terminal of your own.")]
+Only a person may run this command, because it lets more calls run. It is refused if an agent \
+started it: run it in your own terminal."
+)]
 pub(crate) struct SkipTestsArgs {
-    /// Do it without being asked; `--why` has to be there
+    /// Do not ask for confirmation; requires `--why`
     #[arg(long)]
     pub(crate) yes: bool,
     #[command(flatten)]
@@ -376,32 +389,34 @@ pub(crate) struct SkipTestsArgs {
 
 #[derive(Subcommand)]
 pub(crate) enum ConstraintCommand {
-    /// End it now
-    #[command(after_help = FOR_PEOPLE)]
+    /// End the constraint now
+    #[command(after_help = PERSON_ONLY_HELP)]
     Expire(ExpireArgs),
 }
 
 #[derive(Args)]
 pub(crate) struct ExpireArgs {
-    /// The constraint, as `jackline status` shows it: k1
+    /// The id of the constraint, as `jackline status` shows it, for example k1
     pub(crate) id: String,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
 }
 
 #[derive(Args)]
-#[command(after_help = "Protected files, pauses and a person's word hold in every mode.\n\n\
+#[command(
+    after_help = "Protected files, pauses and a person's decisions are enforced in every mode.\n\n\
 Examples:\n  jackline enforce git/push-force\n  jackline enforce pack/git pack/secrets\n  \
-jackline observe\n\nExit codes: 0 it is so; 1 the file was not changed; 2 usage or bad input.")]
+jackline observe\n\nExit codes: 0 the mode is set; 1 the file was not changed; 2 wrong usage or invalid input."
+)]
 pub(crate) struct ModesArgs {
-    /// Rules, as `jackline check` lists them, or packs, as pack/NAME [default: the definition's
-    /// own mode]
+    /// Rules, as `jackline check` lists them, or packs, as pack/NAME [default: the mode of the
+    /// whole definition]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
     /// The definition [default: jackline.yaml here or in a parent]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) definition: Option<PathBuf>,
-    /// Show what would be changed, and change nothing
+    /// Show what would change, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -420,34 +435,42 @@ pub(crate) struct StatusArgs {
 
 #[derive(Args)]
 #[command(
-    after_help = "Keys: up and down (j, k) choose; p pauses, r resumes, s stops; a allows and d refuses \
-the call that waits for you; Enter shows what happened, ? all keys, q quits. Sessions go on when you quit, \
-and nothing they do waits for this.\n\n\
-What opens the guard (a, r) is refused where an agent started this: run it in a terminal of your own."
+    after_help = "Keys: up and down (j, k) select a session; p pauses, r resumes, s stops it; a allows and d refuses \
+the call that waits for you; Enter shows recent events, ? all keys, q quits. Sessions continue when you quit, \
+and never wait for this command.\n\n\
+Only a person may use the keys a and r. They are refused if an agent started this command: run it in your own \
+terminal."
 )]
 pub(crate) struct WatchArgs {
-    /// Sessions of all workspaces [default: of this one]
+    /// Show the sessions of all workspaces [default: of this one]
     #[arg(long)]
     pub(crate) all: bool,
-    /// Print one frame as text and end
+    /// Print one frame as text and exit
     #[arg(long)]
     pub(crate) once: bool,
-    /// Who presses the keys [default: the name of the user]
+    /// Your name for the journal [default: the name of the user]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
 }
 
 #[derive(Args)]
+#[command(
+    after_help = "Records that say nothing new are not listed: token usage, and results of calls that \
+succeeded without any remark. --all lists them too. --json always prints every record."
+)]
 pub(crate) struct LogArgs {
     /// An id, a unique prefix, or a journal file [default: the latest session of this workspace]
     pub(crate) session: Option<String>,
-    /// Only the last N records
+    /// Only the last N records [default: 50]
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) last: Option<usize>,
-    /// Only what was objected to, or would have been
+    /// Only records with violations, also those that were only observed
     #[arg(long)]
     pub(crate) objections: bool,
-    /// Print every record, one a line, as in the journal
+    /// Also list bookkeeping: token usage, and results of successful calls
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Print every record, one per line, as in the journal
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -455,9 +478,9 @@ pub(crate) struct LogArgs {
 #[derive(Args)]
 pub(crate) struct ShowArgs {
     /// An id, a unique prefix, or a journal file [default: the latest session of this workspace],
-    /// and the number of a record [default: the last one with an objection, else the last one]
+    /// and the number of a record [default: the last one with a violation, else the last one]
     #[arg(value_name = "SESSION] [RECORD", num_args = 0..=2)]
-    pub(crate) what: Vec<String>,
+    pub(crate) session_and_record: Vec<String>,
     /// Print the record as in the journal
     #[arg(long)]
     pub(crate) json: bool,
@@ -465,17 +488,18 @@ pub(crate) struct ShowArgs {
 
 #[derive(Args)]
 pub(crate) struct SessionsArgs {
-    /// Ids, unique prefixes, journal files or exports [default: the latest session of this workspace]
+    /// Ids, unique prefixes, journal files or exports [default: the latest session of this
+    /// workspace]
     pub(crate) sessions: Vec<String>,
     /// All sessions of this machine
     #[arg(long, conflicts_with = "sessions")]
     pub(crate) all: bool,
-    /// Print JSON, one object a session
+    /// Print JSON, one object per session
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// The client whose transcripts are read unless a person names another.
+/// The default for `--client`: the first client with readable transcripts.
 fn default_client() -> &'static str {
     let readable = CLIENTS.iter().find(|client| client.transcripts.is_some());
     readable.map_or("", |client| client.id.as_str())
@@ -483,21 +507,21 @@ fn default_client() -> &'static str {
 
 #[derive(Args)]
 #[command(
-    after_help = "Nothing is run, and nothing is written. The definition is taken as enforced, \
-its rules and the loop guard too. What ran is taken as having run, whatever would have been said \
-about it; what hangs on files or on a repository of then is listed as undecidable.\n\n\
-A file is known by what is in it, packed with gzip or not:\n  \
-runs         one JSON object a line: {id, model, user_breaks, steps: [{turn, tool, args, result,\n               \
+    after_help = "Runs nothing and writes nothing. All rules and the loop guard are treated as enforced. \
+A recorded call counts as executed even if the definition would have denied it. Decisions that depend on the \
+files or the repository of that time are listed as undecidable.\n\n\
+The format of a file is detected from its contents, compressed with gzip or not:\n  \
+runs         one JSON object per line: {id, model, user_breaks, steps: [{turn, tool, args, result,\n               \
 is_error}]}\n  \
-journals     what `jackline` writes; recorded facts and verdicts are used\n  \
-transcripts  what an agent client writes of its own sessions\n\n\
-With --json, a line a run: {\"id\", \"soft\", \"hard\", \"rule\", \"denied\", \"asked\", \"stop\", \
-\"undecidable\"}; calls are numbers from 0, and soft and hard are the first at which a loop was found.\n\n\
+journals     written by `jackline`; recorded facts and verdicts are used\n  \
+transcripts  written by an agent client about its own sessions\n\n\
+With --json, one line per run: {\"id\", \"soft\", \"hard\", \"rule\", \"denied\", \"asked\", \"stop\", \
+\"undecidable\"}; calls are numbered from 0; soft and hard are the first calls at which a loop was found.\n\n\
 Examples:\n  jackline backtest --mine\n  \
 jackline backtest --mine --since 7d -d stricter.yaml\n  \
 jackline backtest -d new.yaml runs.jsonl.gz\n  \
 jackline backtest -d new.yaml 7f3a --json\n\n\
-Exit codes: 0 fine, whatever was found; 2 usage, nothing to decide on, or something that was named \
+Exit codes: 0 success, whatever was found; 2 wrong usage, nothing to decide on, or a named file \
 can't be read; 3 the guard itself is broken."
 )]
 pub(crate) struct BacktestArgs {
@@ -510,20 +534,21 @@ pub(crate) struct BacktestArgs {
     /// The definition [default: jackline.yaml here or in a parent, else the preset coding-agent]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) definition: Option<PathBuf>,
-    /// Only files that were written to in this time: 12h, 30d, 8w
+    /// Only files that were modified within this time: 12h, 30d, 8w
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
-    /// Print JSON, one object a run
+    /// Print JSON, one object per run
     #[arg(long)]
     pub(crate) json: bool,
-    /// Files of runs, journals, transcripts; directories of them; sessions by id or prefix
+    /// Files of runs, journals or transcripts; directories with such files; sessions by id or
+    /// prefix
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 }
 
 #[derive(Args)]
 pub(crate) struct VerificationArgs {
-    /// Where its task is, and its result will be
+    /// The directory with the verification task, where the result is written
     pub(crate) directory: PathBuf,
 }
 
@@ -531,16 +556,16 @@ pub(crate) struct VerificationArgs {
 mod tests {
     use super::*;
 
-    fn fast(words: &[&str]) -> Option<StdioArgs> {
-        StdioArgs::parse_fast(words.iter().map(OsString::from))
+    fn fast(arguments: &[&str]) -> Option<StdioArgs> {
+        StdioArgs::parse_fast(arguments.iter().map(OsString::from))
     }
 
     #[test]
-    fn the_fast_parser_agrees_with_the_real_one_or_gives_way() {
+    fn the_fast_parser_agrees_with_the_full_parser_or_returns_none() {
         let words = ["-d", "x.yaml", "--deadline", "2026-01-31T12:00:00Z", "--session", "s"];
         let quick = fast(&words).unwrap();
         let all = ["jackline", "stdio"].iter().chain(&words);
-        let Command::Stdio(real) = Cli::parse_from(all).command else { panic!("stdio") };
+        let CliCommand::Stdio(real) = Cli::parse_from(all).command else { panic!("stdio") };
         assert_eq!(quick.definition, real.definition);
         assert_eq!(quick.deadline, real.deadline);
         assert_eq!(quick.session, real.session);

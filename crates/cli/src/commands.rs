@@ -1,4 +1,4 @@
-//! One module a command.
+//! The commands, one module each.
 
 pub(crate) mod allow;
 pub(crate) mod attempt;
@@ -7,7 +7,6 @@ pub(crate) mod backtest;
 pub(crate) mod check;
 pub(crate) mod control;
 pub(crate) mod doctor;
-mod driven;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod hook;
@@ -17,6 +16,7 @@ pub(crate) mod log;
 pub(crate) mod mcp;
 pub(crate) mod modes;
 pub(crate) mod notify;
+pub(crate) mod observed_violations;
 pub(crate) mod off;
 pub(crate) mod on;
 pub(crate) mod pending;
@@ -27,9 +27,9 @@ pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod stdio;
+mod supervisor_check;
 mod task_file;
 pub(crate) mod tools;
-pub(crate) mod trial;
 pub(crate) mod trust;
 pub(crate) mod undo;
 pub(crate) mod verification;
@@ -43,56 +43,61 @@ use jackline_journal::{FileStore, SessionEntry, StoreError, write_private};
 use jackline_runtime::{SelectError, Sessions};
 
 use crate::args::SessionsArgs;
-use crate::exit::Exit;
-use crate::terminal::{fail, here, sessions};
+use crate::exit::ExitKind;
+use crate::terminal::{current_directory, fail, load_sessions};
 
-/// Gives a text to the person who asked for it: in a file that nobody else may read, or on
-/// standard output. Says whether there is a file.
-fn hand_out(text: &str, out: Option<&Path>) -> Result<bool, Exit> {
+/// Writes a text to a file that only the user can read, or to standard output. Returns whether a
+/// file was written.
+fn hand_out(text: &str, out: Option<&Path>) -> Result<bool, ExitKind> {
     let Some(out) = out else {
-        // Whoever reads may leave early; that is no failure.
+        // A reader that closes the pipe early is not a failure.
         let _ = std::io::stdout().lock().write_all(text.as_bytes());
         return Ok(false);
     };
-    match write_private(&here().join(out), text.as_bytes()) {
+    match write_private(&current_directory().join(out), text.as_bytes()) {
         Ok(()) => Ok(true),
-        Err(error) => Err(fail(Exit::Usage, format!("{error}; name another file after --out"))),
+        Err(error) => {
+            Err(fail(ExitKind::Usage, format!("{error}; choose another file with --out")))
+        }
     }
 }
 
-/// The session a person means.
-fn select(sessions: &Sessions<FileStore>, name: Option<&str>) -> Result<SessionEntry, Exit> {
-    sessions.select(name, &here()).map_err(|error| match error {
+/// Selects the session with a name, or the latest session of this workspace.
+fn select(sessions: &Sessions<FileStore>, name: Option<&str>) -> Result<SessionEntry, ExitKind> {
+    sessions.select(name, &current_directory()).map_err(|error| match error {
         SelectError::Store(StoreError::Export { .. }) => {
-            fail(Exit::Usage, format!("{error}; have it made again with `jackline export`"))
+            fail(ExitKind::Usage, format!("{error}; create it again with `jackline export`"))
         }
-        SelectError::Store(_) => fail(Exit::Broken, error),
-        _ => fail(Exit::Usage, error),
+        SelectError::Store(_) => fail(ExitKind::Broken, error),
+        _ => fail(ExitKind::Usage, error),
     })
 }
 
-/// Does something with every session a person means; the worst outcome counts.
-fn each_session(args: &SessionsArgs, one: impl Fn(&FileStore, &SessionEntry) -> Exit) -> Exit {
-    let selected =
-        sessions().and_then(|(store, all)| select_many(&all, args).map(|found| (store, found)));
+/// Runs a command for every selected session, and returns the worst exit code.
+fn each_session(
+    args: &SessionsArgs,
+    one: impl Fn(&FileStore, &SessionEntry) -> ExitKind,
+) -> ExitKind {
+    let selected = load_sessions()
+        .and_then(|(store, all)| select_many(&all, args).map(|entries| (store, entries)));
     match selected {
-        Ok((store, found)) => {
-            found.iter().map(|found| one(&store, found)).max().unwrap_or(Exit::Fine)
+        Ok((store, entries)) => {
+            entries.iter().map(|entry| one(&store, entry)).max().unwrap_or(ExitKind::Success)
         }
         Err(exit) => exit,
     }
 }
 
-/// The sessions a person means.
+/// Selects the sessions that the arguments name.
 fn select_many(
     sessions: &Sessions<FileStore>,
     args: &SessionsArgs,
-) -> Result<Vec<SessionEntry>, Exit> {
+) -> Result<Vec<SessionEntry>, ExitKind> {
     if args.all {
-        return sessions.list().map_err(|error| fail(Exit::Broken, error));
+        return sessions.list().map_err(|error| fail(ExitKind::Broken, error));
     }
     if args.sessions.is_empty() {
-        return select(sessions, None).map(|found| vec![found]);
+        return select(sessions, None).map(|entry| vec![entry]);
     }
     args.sessions.iter().map(|name| select(sessions, Some(name))).collect()
 }

@@ -1,13 +1,13 @@
-//! Exit codes, which are an interface.
+//! Exit codes. They are part of the public interface.
 
-/// How a command ends.
+/// The result of a command, as its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Exit {
-    /// Fine.
-    Fine = 0,
-    /// The answer is "no": a replay differs, a check fails.
+pub(crate) enum ExitKind {
+    /// The command succeeded.
+    Success = 0,
+    /// The command worked and its answer is "no": a replay differs, a check fails.
     No = 1,
-    /// Usage or bad input.
+    /// Wrong usage or invalid input.
     Usage = 2,
     /// The guard itself is broken.
     Broken = 3,

@@ -1,21 +1,21 @@
-//! The `jackline` binary: arguments, composition, exit codes.
+//! The `jackline` binary: parses the arguments, runs the command, returns the exit code.
 
 mod args;
 mod commands;
 mod exit;
+mod status_label;
 mod terminal;
 
 use std::process::ExitCode;
 
 use clap::Parser as _;
-use jackline_engine::Action;
+use jackline_engine::ControlAction;
 
-use crate::args::{Cli, Command, ConstraintCommand, HookArgs, StdioArgs};
-use crate::exit::Exit;
+use crate::args::{Cli, CliCommand, ConstraintCommand, HookArgs, StdioArgs};
+use crate::exit::ExitKind;
 
 fn main() -> ExitCode {
-    // The gate is started for every event of some clients, so it does not wait
-    // for the argument parser of the other commands.
+    // Some clients start a hook for every event, so a hook skips the full argument parser.
     let mut arguments = std::env::args_os().skip(1);
     let first = arguments.next();
     if first.as_ref().is_some_and(|first| first == "hook")
@@ -23,9 +23,9 @@ fn main() -> ExitCode {
     {
         return commands::hook::run(&hook);
     }
-    // Started again, to stand above a command of the tool `shell`.
-    if first.as_ref().is_some_and(|first| first == jackline_workspace::shell::CHILD) {
-        return jackline_workspace::shell::child();
+    // The tool `shell` starts this program again as the parent of each command.
+    if first.as_ref().is_some_and(|first| first == jackline_workspace::shell::SUPERVISOR_ARGUMENT) {
+        return jackline_workspace::shell::supervisor_main();
     }
     let arguments = std::env::args_os().skip(2);
     if first.is_some_and(|first| first == "stdio")
@@ -34,54 +34,54 @@ fn main() -> ExitCode {
         return commands::stdio::run(&stdio).into();
     }
     let exit = match Cli::parse().command {
-        Command::Stdio(stdio) => commands::stdio::run(&stdio),
-        Command::Hook(hook) => return commands::hook::run(&hook),
-        Command::Mcp(mcp) => commands::mcp::run(&mcp),
-        Command::Init(init) => commands::init::run(&init),
-        Command::Doctor(doctor) => commands::doctor::run(&doctor),
-        Command::Check(check) => commands::check::run(&check),
-        Command::Explain(explain) => commands::explain::run(&explain),
-        Command::Enforce(modes) => commands::modes::enforce(&modes),
-        Command::Observe(modes) => commands::modes::observe(&modes),
-        Command::Trust(trust) => commands::trust::run(&trust),
-        Command::Pending(pending) => commands::pending::run(&pending),
-        Command::Allow(allow) => commands::allow::run(&allow),
-        Command::Refuse(refuse) => commands::refuse::run(&refuse),
-        Command::Off(off) => commands::off::run(&off),
-        Command::On(on) => commands::on::run(&on),
-        Command::Pause(pause) => commands::control::run(&pause, Action::Pause),
-        Command::Resume(resume) => commands::control::run(&resume, Action::Resume),
-        Command::Stop(stop) => commands::control::run(&stop, Action::Stop),
-        Command::Reset(reset) => commands::control::run(&reset, Action::Reset),
-        Command::Ack(ack) => commands::control::run(&ack, Action::Acknowledge),
-        Command::Clear(clear) => commands::control::clear(&clear),
-        Command::Reload(reload) => commands::control::reload(&reload),
-        Command::SkipTests(skip) => commands::control::skip_tests(&skip),
-        Command::Constraint(ConstraintCommand::Expire(expire)) => {
+        CliCommand::Stdio(stdio) => commands::stdio::run(&stdio),
+        CliCommand::Hook(hook) => return commands::hook::run(&hook),
+        CliCommand::Mcp(mcp) => commands::mcp::run(&mcp),
+        CliCommand::Init(init) => commands::init::run(&init),
+        CliCommand::Doctor(doctor) => commands::doctor::run(&doctor),
+        CliCommand::Check(check) => commands::check::run(&check),
+        CliCommand::Explain(explain) => commands::explain::run(&explain),
+        CliCommand::Enforce(modes) => commands::modes::enforce(&modes),
+        CliCommand::Observe(modes) => commands::modes::observe(&modes),
+        CliCommand::Trust(trust) => commands::trust::run(&trust),
+        CliCommand::Pending(pending) => commands::pending::run(&pending),
+        CliCommand::Allow(allow) => commands::allow::run(&allow),
+        CliCommand::Refuse(refuse) => commands::refuse::run(&refuse),
+        CliCommand::Off(off) => commands::off::run(&off),
+        CliCommand::On(on) => commands::on::run(&on),
+        CliCommand::Pause(pause) => commands::control::run(&pause, ControlAction::Pause),
+        CliCommand::Resume(resume) => commands::control::run(&resume, ControlAction::Resume),
+        CliCommand::Stop(stop) => commands::control::run(&stop, ControlAction::Stop),
+        CliCommand::Reset(reset) => commands::control::run(&reset, ControlAction::Reset),
+        CliCommand::Ack(ack) => commands::control::run(&ack, ControlAction::Acknowledge),
+        CliCommand::Clear(clear) => commands::control::clear(&clear),
+        CliCommand::Reload(reload) => commands::control::reload(&reload),
+        CliCommand::SkipTests(skip) => commands::control::skip_tests(&skip),
+        CliCommand::Constraint(ConstraintCommand::Expire(expire)) => {
             commands::control::expire(&expire)
         }
-        Command::Run(run) => commands::run::run(&run),
-        Command::Attempt(attempt) => commands::attempt::run(&attempt),
-        Command::Undo(undo) => commands::undo::run(&undo),
-        Command::Tools(tools) => commands::tools::run(&tools),
-        Command::Status(status) => commands::status::run(&status),
-        Command::Watch(watch) => commands::watch::run(&watch),
-        Command::Log(log) => commands::log::run(&log),
-        Command::Show(show) => commands::show::run(&show),
-        Command::Replay(replay) => commands::replay::run(&replay),
-        Command::Backtest(backtest) => commands::backtest::run(&backtest),
-        Command::Export(export) => commands::export::run(&export),
-        Command::Attest(attest) => commands::attest::run(&attest),
-        Command::Verify(verify) => commands::verify::run(&verify),
-        Command::Identity(identity) => commands::identity::run(&identity),
-        Command::Verification(verification) => commands::verification::run(&verification),
-        Command::Notify => commands::notify::run(),
+        CliCommand::Run(run) => commands::run::run(&run),
+        CliCommand::Attempt(attempt) => commands::attempt::run(&attempt),
+        CliCommand::Undo(undo) => commands::undo::run(&undo),
+        CliCommand::Tools(tools) => commands::tools::run(&tools),
+        CliCommand::Status(status) => commands::status::run(&status),
+        CliCommand::Watch(watch) => commands::watch::run(&watch),
+        CliCommand::Log(log) => commands::log::run(&log),
+        CliCommand::Show(show) => commands::show::run(&show),
+        CliCommand::Replay(replay) => commands::replay::run(&replay),
+        CliCommand::Backtest(backtest) => commands::backtest::run(&backtest),
+        CliCommand::Export(export) => commands::export::run(&export),
+        CliCommand::Attest(attest) => commands::attest::run(&attest),
+        CliCommand::Verify(verify) => commands::verify::run(&verify),
+        CliCommand::Identity(identity) => commands::identity::run(&identity),
+        CliCommand::Verification(verification) => commands::verification::run(&verification),
+        CliCommand::Notify => commands::notify::run(),
     };
     exit.into()
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
+impl From<ExitKind> for ExitCode {
+    fn from(exit: ExitKind) -> Self {
         Self::from(exit as u8)
     }
 }

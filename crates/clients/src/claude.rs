@@ -1,44 +1,43 @@
 //! Claude Code: its hooks, its settings, its transcripts.
 //!
-//! The client starts one process an event and takes almost every failure of
-//! it for consent. So the hook server always has an answer, before the client's
-//! deadline.
+//! The client starts one process for each event. It treats almost every failure of that process as
+//! consent, so the hook server always prints an answer before the client's deadline.
 
 mod answer;
+pub(crate) mod claude_paths;
 mod dialect;
+mod file_tools;
 mod hooks;
 mod installation;
-mod lines;
-mod live;
-mod output;
-pub(crate) mod places;
-mod reload;
-mod results;
+mod live_run;
+mod output_page;
+mod raw_value;
 pub mod settings;
+mod settings_change;
+mod tool_results;
 pub mod transcript;
 mod translate;
 pub mod usage;
 mod worker;
-mod writes;
 
 use jackline_engine::ClientId;
 
-use crate::list::Client;
+use crate::client_list::Client;
 
 pub use dialect::ClaudeDialect;
 pub use hooks::ClaudeHook;
 
-/// The word of the client.
-const NAME: &str = "claude";
+/// The id of the client on the command line, in definitions and in journals.
+const CLIENT_ID: &str = "claude";
 
 /// Claude Code.
 pub static CLIENT: Client = Client {
-    id: ClientId::from_static(NAME),
+    id: ClientId::from_static(CLIENT_ID),
     title: "Claude Code",
     dialect: &ClaudeDialect,
     installation: &installation::ClaudeInstallation,
-    live: &live::ClaudeLive,
+    live: &live_run::ClaudeLive,
     worker: Some(&worker::ClaudeWorker),
-    resume: Some("claude --resume"),
-    transcripts: Some(&transcript::ClaudeTranscripts),
+    resume_command: Some("claude --resume"),
+    transcripts: Some(&transcript::ClaudeTranscriptStore),
 };

@@ -1,75 +1,85 @@
-//! How one agent client spells its hook payloads and the answers that it obeys.
+//! The interface that every agent client implements: how it writes hook payloads, and which answers
+//! it accepts.
 //!
-//! A dialect translates and never decides: a payload becomes typed events, a verdict becomes an
-//! answer in the client's own words. The order of the steps around it, the deadline and the
-//! handling of faults are the same for every client and stand in `hook_server`.
+//! A dialect translates and never decides: it turns a payload into typed events, and a verdict into
+//! an answer in the client's format. `hook_server` does everything that is the same for all
+//! clients: the order of the calls, the deadline and the handling of faults.
 
 use jackline_engine::event::UsageReported;
 use jackline_engine::facts::OutputFact;
 use jackline_engine::wire::WireError;
 use jackline_engine::{ActorId, Event, SessionId, Timestamp, Verdict};
-use jackline_runtime::Bounds;
+use jackline_runtime::OutputBounds;
 use serde_json::Value;
 
 use crate::file_write::FileWrite;
+use crate::hook_environment::HookEnvironment;
 use crate::payload::PayloadFields;
-use crate::surroundings::Surroundings;
 use crate::typed_code::TypedCode;
 
-/// The exit status that every client takes for a refusal, whatever was printed.
+/// Every client treats this exit status as a refusal, whatever the hook printed.
 pub(crate) const REFUSAL_EXIT: u8 = 2;
 
-/// How one agent client spells events and answers.
+/// The hook format of one agent client.
 ///
-/// The hook server calls the methods in the order in which they stand here. Each may panic: the
-/// server then answers with a denial that says the guard is broken.
+/// The hook server calls the methods in the order in which they are listed here. Any of them may
+/// panic: the server then denies the call and reports that the guard is broken.
 pub trait Dialect: Sync {
-    /// What the client can do, so that the server need not ask which client it is.
-    fn abilities(&self) -> Abilities;
+    /// What the client supports, so that the server does not depend on which client it is.
+    fn abilities(&self) -> ClientAbilities;
 
-    /// What the client tells this process through its environment.
-    fn surroundings(&self) -> Surroundings;
+    /// Reads the environment that the client sets for its hooks.
+    fn read_environment(&self) -> HookEnvironment;
 
-    /// Reads a payload far enough to know which hook was called, and for which session.
-    fn parse(&self, input: &[u8], at: &Surroundings) -> Result<HookPayload, Malformed>;
+    /// Parses a payload far enough to learn which hook was called for which session.
+    fn parse_payload(
+        &self,
+        input: &[u8],
+        at: &HookEnvironment,
+    ) -> Result<HookPayload, PayloadError>;
 
-    /// Why the client must keep the settings that it has. Asked only at
-    /// [`Moment::SettingsChange`].
-    fn objection(&self, _payload: &HookPayload, _at: &Surroundings) -> Option<String> {
+    /// Why the client must not load its new settings. Called only at
+    /// [`HookMoment::SettingsChange`].
+    fn reject_settings(&self, _payload: &HookPayload, _at: &HookEnvironment) -> Option<String> {
         None
     }
 
-    /// Translates a payload into events, with everything else that it tells.
-    fn translate(&self, payload: HookPayload, at: &Surroundings) -> Result<HookReport, Malformed>;
+    /// Translates a payload into events and the other data in it.
+    fn translate_payload(
+        &self,
+        payload: HookPayload,
+        at: &HookEnvironment,
+    ) -> Result<HookReport, PayloadError>;
 
-    /// The answer to a decision. An allowed call gets no approval, only no objection.
-    fn render(&self, call: &HookCall, verdict: &Verdict, texts: AnswerTexts) -> HookReply;
+    /// The answer to a verdict. It never approves an allowed call, because an approval would skip
+    /// the client's own questions.
+    fn render_verdict(&self, call: &HookCall, verdict: &Verdict, texts: AnswerTexts) -> HookReply;
 
-    /// The answer that holds up what is about to happen, with a reason for agent and person.
-    fn hold(&self, call: &HookCall, reason: &str) -> HookReply;
+    /// The answer that blocks the action in progress, with a reason for the agent and the person.
+    fn render_block(&self, call: &HookCall, reason: &str) -> HookReply;
 
-    /// The answer where the guard is broken: gates are shut, and a stop is blocked at most once.
-    /// There is no call where the payload could not be read.
-    fn broken(&self, call: Option<&HookCall>, text: &str) -> HookReply;
+    /// The answer if the guard is broken: gates stay closed, and a stop is blocked at most once.
+    /// `call` is missing if the payload could not be read.
+    fn render_fault(&self, call: Option<&HookCall>, text: &str) -> HookReply;
 }
 
-/// What a client can do with an answer.
+/// What a client supports in an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Abilities {
+pub struct ClientAbilities {
     /// Its hooks can keep an agent from ending its turn.
     pub blocks_stops: bool,
-    /// It takes another output in the place of a tool's.
+    /// It accepts a replacement for the output of a tool.
     pub replaces_outputs: bool,
 }
 
-/// One call of a hook, as far as all clients have it in common.
+/// One call of a hook, with the fields that all clients have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HookCall {
-    /// The client's own name of the hook; empty for one that this program does not know.
+    /// The client's name of the hook; empty for a hook that this version does not recognise.
     pub hook: &'static str,
-    /// What is about to happen, or has happened.
-    pub moment: Moment,
-    /// The session, where the client names it.
+    /// When the client called the hook.
+    pub moment: HookMoment,
+    /// The session, if the payload names it.
     pub session: Option<SessionId>,
     /// Whether a stop was blocked earlier in this turn.
     pub stop_blocked: bool,
@@ -77,22 +87,23 @@ pub struct HookCall {
 
 /// When a client calls a hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
-    /// A tool is about to run. The gate.
+pub enum HookMoment {
+    /// A tool is about to run. This is the gate.
     BeforeCall,
-    /// All calls of one answer of the model are over. A paused or stopped session is held here.
+    /// All tool calls of one model answer have finished. A paused or stopped session is blocked
+    /// here.
     AfterCalls,
     /// The agent wants to end its turn.
     Stop,
-    /// The client is about to read its settings again.
+    /// The client is about to reload its settings.
     SettingsChange,
     /// Anything else that the client reports.
-    Report,
-    /// A hook that is newer than this program, and therefore no gate.
-    Unknown,
+    Other,
+    /// A hook of a newer client. It can't block anything.
+    Unrecognised,
 }
 
-/// A payload whose hook is known and whose fields are still to be read.
+/// A payload whose hook is identified and whose other fields are not read yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookPayload {
     /// Which hook was called.
@@ -101,39 +112,39 @@ pub struct HookPayload {
     pub fields: PayloadFields,
 }
 
-/// A payload in our own words.
+/// A translated payload.
 pub struct HookReport {
-    /// The session that it is about.
+    /// The session of the payload.
     pub session: SessionId,
-    /// Who acts.
+    /// The agent that acts.
     pub actor: ActorId,
-    /// The events that it tells, in their order; none where it tells nothing new. The answer goes
-    /// by the severest verdict.
+    /// The events in their order, or none if nothing new happened. The most severe verdict decides
+    /// the answer.
     pub events: Vec<Event>,
     /// How a person can be asked about a call.
-    pub asking: AskRoute,
-    /// Where the client writes down the token counts of the model's answers.
-    pub usage: Option<Box<dyn UsageSource>>,
+    pub ask_route: AskRoute,
+    /// The file in which the client writes token counts.
+    pub usage_source: Option<Box<dyn UsageSource>>,
     /// An approval code that a person typed.
-    pub typed: Option<TypedCode>,
-    /// What a tool returned, where the client takes something else in its place.
-    pub output: Option<Box<dyn ToolOutput>>,
-    /// The file that the call writes, where the tool is the client's own.
-    pub writes: Option<FileWrite>,
+    pub typed_code: Option<TypedCode>,
+    /// The output of a tool, if the client accepts a replacement for it.
+    pub tool_output: Option<Box<dyn ToolOutput>>,
+    /// The file that the call writes, if the tool is one of the client's own.
+    pub file_write: Option<FileWrite>,
 }
 
 impl HookReport {
-    /// A report that holds nothing but the session yet.
+    /// A report with a session and an actor, and nothing else yet.
     pub fn new(session: SessionId, actor: ActorId) -> Self {
         Self {
             session,
             actor,
             events: Vec::new(),
-            asking: AskRoute::Command,
-            usage: None,
-            typed: None,
-            output: None,
-            writes: None,
+            ask_route: AskRoute::ShowCommand,
+            usage_source: None,
+            typed_code: None,
+            tool_output: None,
+            file_write: None,
         }
     }
 }
@@ -141,72 +152,72 @@ impl HookReport {
 /// How a person answers a question about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AskRoute {
-    /// The client asks the person who sits at it.
-    Client,
-    /// The call is denied, and the person is told the command that allows it.
-    Command,
+    /// The client asks the person who uses it.
+    AskInClient,
+    /// The call is denied, and the person gets a command that allows it.
+    ShowCommand,
 }
 
-/// A file in which a client keeps the token counts of its model's answers.
+/// A file in which a client writes the token counts of model answers.
 pub trait UsageSource {
-    /// The records that are not counted yet, oldest first. `is_counted` is asked about the latest
-    /// one first, with the time at which the client wrote it.
-    fn uncounted(
+    /// The records that are not counted yet, oldest first. It calls `is_counted` for the latest one
+    /// first, with the time at which the client wrote it.
+    fn uncounted_usage(
         &self,
         is_counted: &mut dyn FnMut(&UsageReported, Option<Timestamp>) -> bool,
     ) -> Vec<UsageReported>;
 }
 
-/// What a tool returned, where the client takes something else in its place.
+/// The output of a tool, if the client accepts a replacement for it.
 pub trait ToolOutput {
-    /// Whether a definition could want another output: most outputs are short.
-    fn may_differ(&self) -> bool;
+    /// Whether a definition could require a replacement. Most outputs are too short for that.
+    fn may_need_replacement(&self) -> bool;
 
-    /// What to show in its place; nothing where there is no reason to. `keep` stores the whole
-    /// text and gives its path.
+    /// The replacement, or nothing if none is needed. `keep` stores the whole text and returns its
+    /// path.
     fn replace(
         self: Box<Self>,
-        bounds: &Bounds,
-        keep: &mut dyn FnMut(&str) -> KeptOutput,
+        bounds: &OutputBounds,
+        keep: &mut dyn FnMut(&str) -> StoredOutput,
     ) -> Option<ReplacedOutput>;
 }
 
-/// The path of an output that was stored as a whole, or why it was not; no path where nothing
-/// will be changed.
-pub type KeptOutput = Result<Option<String>, String>;
+/// The path of a stored output, or why it could not be stored. No path if the output will not be
+/// changed.
+pub type StoredOutput = Result<Option<String>, String>;
 
-/// What the agent can be shown in the place of an output.
+/// A replacement for the output of a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplacedOutput {
-    /// What the engine is told of it.
+    /// The facts about the output, for the engine.
     pub fact: OutputFact,
-    /// The replacement in the shape that the client takes for this tool.
+    /// The replacement in the format that the client accepts for this tool.
     pub output: Value,
 }
 
 /// Texts that go with a verdict.
 #[derive(Debug, Default)]
 pub struct AnswerTexts {
-    /// Shown to the person.
+    /// Messages for the person.
     pub person: Vec<String>,
-    /// Shown to the agent, before the text of the verdict.
+    /// A message for the agent, before the text of the verdict.
     pub agent: Option<String>,
     /// A notification for the person's terminal.
     pub terminal: Option<String>,
-    /// Shown to the agent in the place of the tool's output.
-    pub output: Option<Value>,
-    /// How the person answers where the verdict is to ask.
-    pub asking: AskRoute,
+    /// The replacement for the output of the tool.
+    pub replaced_output: Option<Value>,
+    /// How the person can answer if the verdict is `ask`.
+    pub ask_route: AskRoute,
 }
 
 impl Default for AskRoute {
-    /// The route that every client has.
+    /// The route that works with every client.
     fn default() -> Self {
-        Self::Command
+        Self::ShowCommand
     }
 }
 
-/// What the hook process prints, and how it ends.
+/// What the hook process prints, and its exit status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HookReply {
     /// At most one JSON object.
@@ -218,8 +229,8 @@ pub struct HookReply {
 }
 
 impl HookReply {
-    /// No objection.
-    pub fn silence() -> Self {
+    /// An empty answer: the guard does not object.
+    pub fn empty() -> Self {
         Self::default()
     }
 
@@ -228,28 +239,28 @@ impl HookReply {
         Self { stdout: String::new(), stderr: format!("{text}\n"), exit: REFUSAL_EXIT }
     }
 
-    /// A JSON object; an empty one is silence.
-    pub fn json(map: serde_json::Map<String, Value>) -> Self {
+    /// A JSON object, or an empty answer for an empty map.
+    pub fn from_map(map: serde_json::Map<String, Value>) -> Self {
         if map.is_empty() {
-            return Self::silence();
+            return Self::empty();
         }
         Self { stdout: Value::Object(map).to_string(), ..Self::default() }
     }
 }
 
-/// Why a payload can't be understood.
+/// Why a payload is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Malformed {
+pub enum PayloadError {
     /// It is not JSON.
-    #[error("what the client sent is not JSON: {0}")]
+    #[error("the hook payload is not JSON: {0}")]
     Json(String),
-    /// It is JSON, and no object.
-    #[error("what the client sent is no JSON object")]
+    /// It is JSON, but not an object.
+    #[error("the hook payload is not a JSON object")]
     NotAnObject,
-    /// A field is missing that a gate can't do without.
-    #[error("what the client sent has no usable `{0}`")]
+    /// A field that a gate needs is missing or has the wrong type.
+    #[error("the hook payload has no valid `{0}`")]
     Missing(&'static str),
-    /// It can't be told as an event.
-    #[error("what the client sent can't be told as an event: {0}")]
+    /// Its fields do not make a valid event.
+    #[error("the hook payload is not a valid event: {0}")]
     Event(#[from] WireError),
 }

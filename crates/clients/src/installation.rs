@@ -1,123 +1,132 @@
-//! Where one agent client keeps its settings, and how the guard gets into them and out again.
+//! The interface to the settings of one agent client: where they are, and how to add and remove the
+//! guard's hooks.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::settings_text::SettingsError;
-use crate::version::Version;
+use crate::version::ClientVersion;
 
 /// The settings of one agent client.
 ///
-/// Planning, showing, backups and giving back are the same for every client and stand in the
-/// crate `setup`. An implementation works on texts and paths and writes nothing.
+/// The crate `setup` does everything that is the same for all clients: planning, showing the
+/// changes, backups and restoring. An implementation works on texts and paths, and writes nothing.
 pub trait Installation: Sync {
-    /// The version whose hooks were tried, one by one. Another version that can't be asked is
-    /// treated like this one.
-    fn tried_version(&self) -> Version;
+    /// The version whose hooks we tested. A client whose version can't be read is treated as this
+    /// one.
+    fn tested_version(&self) -> ClientVersion;
 
-    /// Since when a guard that is killed or hangs shuts the gate; nothing where it always did.
-    fn shuts_since(&self) -> Option<Version>;
+    /// The first version that denies the call if the guard is killed or hangs; nothing if every
+    /// version does.
+    fn fails_closed_since(&self) -> Option<ClientVersion>;
 
-    /// The settings for a scope.
-    fn settings_file(&self, project: &Path, scope: Scope) -> Result<PathBuf, LocationError>;
+    /// The settings file for a scope.
+    fn settings_file(&self, project: &Path, scope: InstallScope) -> Result<PathBuf, LocationError>;
 
-    /// The settings of the machine's owner, which can switch hooks off.
-    fn owner_settings(&self) -> Vec<PathBuf>;
+    /// The settings of the administrator of the machine, which can disable hooks.
+    fn administrator_settings(&self) -> Vec<PathBuf>;
 
-    /// The hooks for a version, with the line that each runs; `program` is a word of a shell line.
-    fn hooks_for(&self, version: Version, program: &str) -> Vec<HookEntry>;
+    /// The hooks for a version. `program` is one quoted word of a shell command.
+    fn hooks_for(&self, version: ClientVersion, program: &str) -> Vec<HookEntry>;
 
-    /// The settings with these hooks in them. What holds them already comes back byte for byte.
-    fn add(&self, text: &str, hooks: &[HookEntry]) -> Result<String, SettingsError>;
+    /// The settings with these hooks added. Settings that have them already are returned byte for
+    /// byte.
+    fn add_hooks(&self, text: &str, hooks: &[HookEntry]) -> Result<String, SettingsError>;
 
-    /// The settings without our hooks. `original` is what they were before us, where that is
-    /// known.
-    fn remove(&self, text: &str, original: Option<&str>) -> Result<String, SettingsError>;
+    /// The settings without our hooks. `original` is the text before we changed it, if we still
+    /// have it.
+    fn remove_hooks(&self, text: &str, original: Option<&str>) -> Result<String, SettingsError>;
 
-    /// Our own hooks in there: the event, and what is run at it.
+    /// Our own hooks in a settings text: the event and its handler.
     fn own_hooks(&self, text: &str) -> Vec<(String, Value)>;
 
     /// The program that one of our hooks starts.
     fn program_of(&self, handler: &Value) -> Option<String>;
 
-    /// Whether there is nothing in there, not even a comment.
+    /// Whether the text has no settings and no comment.
     fn is_blank(&self, text: &str) -> bool;
 
-    /// The key in there that keeps hooks from running.
-    fn silenced_by(&self, text: &str) -> Option<&'static str>;
+    /// The key in these settings that disables hooks.
+    fn disabling_key(&self, text: &str) -> Option<&'static str>;
 
-    /// Why the client would ignore such settings for what else is in them.
-    fn ignored_for(&self, version: Option<Version>, path: &Path, text: &str) -> Vec<String>;
+    /// Why the client would ignore this settings file because of its other content.
+    fn ignore_reasons(
+        &self,
+        version: Option<ClientVersion>,
+        path: &Path,
+        text: &str,
+    ) -> Vec<String>;
 
-    /// The file with the MCP servers of a scope; none where the client keeps no servers in files.
+    /// The file with the MCP servers of a scope, or nothing if the client does not store servers in
+    /// files.
     fn server_file(
         &self,
         project: &Path,
-        scope: Scope,
-    ) -> Result<Option<ServerFile>, LocationError>;
+        scope: InstallScope,
+    ) -> Result<Option<McpServerFile>, LocationError>;
 
-    /// Variables that lead the client to a scratch home, with their values.
+    /// Environment variables that make the client use a scratch home, with their values.
     fn scratch_variables(&self, home: &Path) -> Vec<(&'static str, PathBuf)>;
 }
 
-/// One hook of a client, with what is run at it.
+/// One hook of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HookEntry {
-    /// The event, as the client calls it.
+    /// The client's name of the event.
     pub event: &'static str,
-    /// Which tools it is about, where it is about tools.
+    /// The tools to which the hook applies, if the event is about tools.
     pub matcher: Option<&'static str>,
-    /// What is run, as the client's settings say it.
+    /// The handler, in the format of the client's settings.
     pub handler: Value,
 }
 
 impl HookEntry {
-    /// The line that is run.
+    /// The command line that the hook runs.
     pub fn command(&self) -> &str {
         self.handler.get("command").and_then(Value::as_str).unwrap_or_default()
     }
 }
 
-/// For whom the guard is installed.
+/// Where the guard applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// For everybody who works in the project: the settings that are shared.
+pub enum InstallScope {
+    /// For all users of the project, in the shared settings.
     Project,
-    /// For this person in this project.
+    /// For this user in this project.
     Local,
-    /// For this person, everywhere.
+    /// For this user in all projects.
     User,
 }
 
-/// The file in which a client keeps MCP servers.
+/// The file in which a client stores its MCP servers.
 #[derive(Debug, Clone)]
-pub struct ServerFile {
-    /// Where it is.
+pub struct McpServerFile {
+    /// The path of the file.
     pub path: PathBuf,
-    /// The keys that lead to the servers.
-    pub place: Vec<String>,
-    /// Whether the client writes to it whenever it runs.
-    pub is_clients: bool,
+    /// The keys that lead to the servers in the file.
+    pub key_path: Vec<String>,
+    /// Whether the client itself writes to the file whenever it runs.
+    pub is_written_by_client: bool,
 }
 
-impl ServerFile {
-    /// The keys that lead to the servers.
+impl McpServerFile {
+    /// The keys that lead to the servers in the file.
     pub fn keys(&self) -> Vec<&str> {
-        self.place.iter().map(String::as_str).collect()
+        self.key_path.iter().map(String::as_str).collect()
     }
 }
 
-/// Why a client has no place for its settings.
+/// Why the path of the settings can't be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum LocationError {
-    /// The person has no home directory.
+    /// The user has no home directory.
     #[error("there is no home directory for `--user`; set HOME")]
     NoHome,
-    /// The path can't be a key in JSON.
+    /// The path can't be a JSON key.
     #[error("the path `{}` is not UTF-8", path.display())]
     NotUtf8 {
-        /// Where.
+        /// The path.
         path: PathBuf,
     },
 }

@@ -1,38 +1,38 @@
-//! How one client is driven by a scripted model.
+//! The interface to run one client with a scripted model.
 
 use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
-/// How the program of one client is driven without a person, for the doctor and the tests.
+/// How to run the program of a client without a person, for the doctor and the tests.
 pub trait LiveClient: Sync {
     /// The command that installs the program.
-    fn how_to_install(&self) -> &'static str;
+    fn install_command(&self) -> &'static str;
 
-    /// Adds what a run needs to the command line and the environment.
-    fn headless(&self, command: &mut Command, run: &HeadlessRun<'_>);
+    /// Adds the arguments and the environment for a run.
+    fn configure_run(&self, command: &mut Command, run: &HeadlessRun<'_>);
 
-    /// The tools that let an agent run commands, read and write files, and start sub-agents, in
-    /// the form in which the client is allowed to use them without asking.
+    /// The tools that run commands, read and write files, and start sub-agents, in the format of
+    /// the client's list of allowed tools.
     fn all_tools(&self) -> &'static str;
 
     /// The same for an agent that may only read.
-    fn reading_tools(&self) -> &'static str;
+    fn read_only_tools(&self) -> &'static str;
 
-    /// A step in which the model runs a command line.
+    /// A model call that runs a shell command.
     fn command_call(&self, line: &str) -> ModelCall;
 
-    /// A step in which the model starts a sub-agent in the background, with this prompt.
+    /// A model call that starts a sub-agent in the background.
     fn subagent_call(&self, prompt: &str) -> ModelCall;
 
-    /// Whether a refusal came from a hook, and not from the client itself.
+    /// Whether a hook denied the call, and not the client itself.
     fn is_hook_refusal(&self, text: &str) -> bool;
 
-    /// The variable by which the client tells its hooks the directory of the project.
+    /// The variable in which the client passes the project directory to its hooks.
     fn project_variable(&self) -> &'static str;
 
-    /// A payload about a harmless command: before it runs, and after it.
+    /// Two payloads about a harmless command: before it runs and after it.
     fn sample_payloads(&self, workspace: &Path, call: &str) -> [SamplePayload; 2];
 }
 
@@ -45,26 +45,26 @@ pub struct ModelCall {
     pub input: Value,
 }
 
-/// A payload, with the event at which the client sends it.
+/// A sample payload, and the event at which the client sends it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SamplePayload {
     /// The event.
     pub event: &'static str,
-    /// What the client sends.
+    /// The payload.
     pub payload: Value,
 }
 
-/// What a run of a client needs.
+/// The parameters of one run of a client.
 #[derive(Debug, Clone, Copy)]
 pub struct HeadlessRun<'a> {
-    /// Where the scripted model listens.
+    /// The address of the scripted model.
     pub model_url: &'a str,
-    /// What the agent is told.
+    /// The prompt for the agent.
     pub prompt: &'a str,
-    /// Tools that the client lets run without asking.
+    /// The tools that the client runs without asking.
     pub allowed_tools: &'a str,
-    /// Whether the latest session goes on.
+    /// Whether the client resumes its latest session.
     pub resumes: bool,
-    /// The file of the workspace that names the MCP servers.
+    /// The file in the workspace that lists the MCP servers.
     pub servers: Option<&'a str>,
 }

@@ -1,40 +1,43 @@
-//! Settings of agent clients as files: read with a limit, through links, and never half.
+//! Reads settings files of agent clients: with a size limit, and through symbolic links.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::installation::Scope;
-use crate::list::Client;
+use crate::client_list::Client;
+use crate::installation::InstallScope;
 use crate::settings_text::SettingsError;
 
-/// How long a file may be that we change.
+/// The largest file that we change.
 pub const FILE_BYTES_MAX: u64 = 4 << 20;
 
-/// How many symbolic links are followed to a file that is not there yet.
+/// How many symbolic links are followed if the target file does not exist.
 const LINKS_MAX: usize = 40;
 
-/// A file as it is.
+/// A settings file and its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsFile {
-    /// Where it really is: a symbolic link stays one.
-    pub target: PathBuf,
-    /// What is in it, if it is there.
+    /// The real path of the file. We write there, so that a symbolic link stays a link.
+    pub real_path: PathBuf,
+    /// The content, if the file exists.
     pub bytes: Option<Vec<u8>>,
 }
 
-/// Looks at a file that may not be there.
-pub fn look(path: &Path) -> Result<SettingsFile, SettingsFileError> {
-    let failed = |error| SettingsFileError::of(path, "read", error);
+/// Reads a file that may be missing.
+pub fn read_file(path: &Path) -> Result<SettingsFile, SettingsFileError> {
+    let failed = |error| SettingsFileError::io(path, "read", error);
     let target = match fs::canonicalize(path) {
         Ok(target) => target,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(SettingsFile { target: follow(path).map_err(failed)?, bytes: None });
+            return Ok(SettingsFile {
+                real_path: follow_missing_links(path).map_err(failed)?,
+                bytes: None,
+            });
         }
         Err(error) => return Err(failed(error)),
     };
-    let found = fs::metadata(&target).map_err(failed)?;
-    if !found.is_file() {
+    let metadata = fs::metadata(&target).map_err(failed)?;
+    if !metadata.is_file() {
         return Err(SettingsFileError::NotAFile { path: path.to_owned() });
     }
     let mut bytes = Vec::new();
@@ -43,96 +46,100 @@ pub fn look(path: &Path) -> Result<SettingsFile, SettingsFileError> {
     if u64::try_from(bytes.len()).is_ok_and(|length| length > FILE_BYTES_MAX) {
         return Err(SettingsFileError::TooLong { path: path.to_owned() });
     }
-    Ok(SettingsFile { target, bytes: Some(bytes) })
+    Ok(SettingsFile { real_path: target, bytes: Some(bytes) })
 }
 
-/// Where a path leads whose end is not there.
-fn follow(path: &Path) -> io::Result<PathBuf> {
+/// Where a path leads if the last file does not exist.
+fn follow_missing_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
         match fs::read_link(&path) {
             Ok(link) => path = path.parent().unwrap_or(Path::new("/")).join(link),
-            Err(_) => return Ok(settle(&path)),
+            Err(_) => return Ok(resolve_parents(&path)),
         }
     }
     Err(io::Error::from_raw_os_error(rustix::io::Errno::LOOP.raw_os_error()))
 }
 
-/// The same path by its real directories, as it will be once it is there.
-fn settle(path: &Path) -> PathBuf {
+/// The real path that a missing file will have once it is created.
+fn resolve_parents(path: &Path) -> PathBuf {
     let real = path.ancestors().skip(1).find_map(|above| Some((above, above.canonicalize().ok()?)));
-    let settled = real.and_then(|(above, real)| Some(real.join(path.strip_prefix(above).ok()?)));
-    settled.unwrap_or_else(|| path.to_owned())
+    let resolved = real.and_then(|(above, real)| Some(real.join(path.strip_prefix(above).ok()?)));
+    resolved.unwrap_or_else(|| path.to_owned())
 }
 
-/// The text of the settings at a place; absent ones are empty.
-pub fn read(path: &Path) -> Result<String, SettingsFileError> {
-    let file = look(path)?;
+/// The text of a settings file; empty if the file is missing.
+pub fn read_text(path: &Path) -> Result<String, SettingsFileError> {
+    let file = read_file(path)?;
     file.text(path).map(ToOwned::to_owned)
 }
 
 impl SettingsFile {
-    /// The text of the file; an absent one is empty.
+    /// The text of the file; empty if it is missing.
     pub fn text(&self, path: &Path) -> Result<&str, SettingsFileError> {
         let bytes = self.bytes.as_deref().unwrap_or_default();
         std::str::from_utf8(bytes).map_err(|_| SettingsFileError::Settings {
             path: path.to_owned(),
-            source: SettingsError::NotText,
+            source: SettingsError::NotUtf8,
         })
     }
 }
 
-/// All settings of a client that apply in a project.
+/// All settings files of a client that apply in a project.
 pub fn settings_files(project: &Path, client: &Client) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = Vec::new();
-    for scope in [Scope::Project, Scope::Local, Scope::User] {
+    for scope in [InstallScope::Project, InstallScope::Local, InstallScope::User] {
         let Ok(path) = client.installation.settings_file(project, scope) else {
             continue;
         };
-        // In a person's home the project's settings are the person's.
-        if !files.iter().any(|known| is_same(known, &path)) {
+        // In the home directory of a user, the project settings are also the user settings.
+        if !files.iter().any(|listed| is_same_file(listed, &path)) {
             files.push(path);
         }
     }
     files
 }
 
-/// Whether two paths lead to one file.
-pub fn is_same(one: &Path, other: &Path) -> bool {
-    let target = |path: &Path| look(path).ok().map(|held| held.target);
+/// Whether two paths lead to the same file.
+pub fn is_same_file(one: &Path, other: &Path) -> bool {
+    let target = |path: &Path| read_file(path).ok().map(|file| file.real_path);
     one == other || target(one).is_some_and(|one| Some(one) == target(other))
 }
 
-/// Which of these settings, or the owner's, switch all hooks off.
-pub fn switched_off(client: &Client, files: impl IntoIterator<Item = PathBuf>) -> Vec<String> {
-    let says = |path: PathBuf| {
-        let key = client.installation.silenced_by(&read(&path).ok()?)?;
+/// Which of these settings, or those of the administrator, disable all hooks.
+pub fn disabled_hooks(client: &Client, files: impl IntoIterator<Item = PathBuf>) -> Vec<String> {
+    let disabled_by = |path: PathBuf| {
+        let key = client.installation.disabling_key(&read_text(&path).ok()?)?;
         Some(format!("`{key}` is true in `{}`", path.display()))
     };
-    files.into_iter().chain(client.installation.owner_settings()).filter_map(says).collect()
+    files
+        .into_iter()
+        .chain(client.installation.administrator_settings())
+        .filter_map(disabled_by)
+        .collect()
 }
 
 /// Why settings can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsFileError {
-    /// A directory, or something stranger, is where a file belongs.
+    /// There is a directory or a special file in place of a file.
     #[error("`{}` is not a file; move it away, then run this again", path.display())]
     NotAFile {
-        /// Where.
+        /// The path.
         path: PathBuf,
     },
-    /// The file is longer than any that a person writes.
-    #[error("`{}` is longer than 4 MiB; that can't be right, so it is left as it is", path.display())]
+    /// The file is longer than any file that a person writes.
+    #[error("`{}` is longer than 4 MiB, which is too long for settings; nothing was changed", path.display())]
     TooLong {
-        /// Where.
+        /// The path.
         path: PathBuf,
     },
-    /// The settings are not what they have to be.
+    /// The content of the settings is invalid.
     #[error("`{}` {source}; nothing was written", path.display())]
     Settings {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in the content.
         source: SettingsError,
     },
     /// A file can't be read or written.
@@ -140,16 +147,16 @@ pub enum SettingsFileError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was wanted.
+        /// The operation.
         action: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
 impl SettingsFileError {
     /// An I/O error with the operation and the path.
-    pub fn of(path: &Path, action: &'static str, source: io::Error) -> Self {
+    pub fn io(path: &Path, action: &'static str, source: io::Error) -> Self {
         Self::Io { path: path.to_owned(), action, source }
     }
 }
@@ -157,15 +164,17 @@ impl SettingsFileError {
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            "make it writable, or install for yourself alone with `--local` or `--user`"
+            "make it writable, or install only for yourself with `--local` or `--user`"
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
-            "the file is as it was: free some space, then run this again"
+            "the file was not changed; free some disk space, then run this again"
         }
         io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only; try `--user`",
-        io::ErrorKind::NotADirectory => "a file is where a directory belongs; move it away",
+        io::ErrorKind::NotADirectory => {
+            "a part of the path is a file and not a directory; move the file away"
+        }
         _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-            "its symbolic links lead in a circle; mend them"
+            "its symbolic links form a loop; fix them"
         }
         _ => "then run this again",
     }
@@ -178,28 +187,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_to_nothing_is_filled_where_it_leads() {
+    fn a_dangling_link_leads_to_the_path_of_the_new_file() {
         let root = tempfile::tempdir().unwrap();
         let link = root.path().join("link");
         symlink("dots/real", &link).unwrap();
-        let held = look(&link).unwrap();
+        let file = read_file(&link).unwrap();
         assert_eq!(
-            (held.bytes, held.target.as_path()),
+            (file.bytes, file.real_path.as_path()),
             (None, &*root.path().canonicalize().unwrap().join("dots/real"))
         );
     }
 
     #[test]
-    fn odd_files_are_refused() {
+    fn files_that_can_not_be_settings_are_refused() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("x");
         symlink("x", &path).unwrap();
-        assert!(matches!(look(&path), Err(SettingsFileError::Io { .. })));
+        assert!(matches!(read_file(&path), Err(SettingsFileError::Io { .. })));
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
-        assert!(matches!(look(&path), Err(SettingsFileError::NotAFile { .. })));
+        assert!(matches!(read_file(&path), Err(SettingsFileError::NotAFile { .. })));
         fs::remove_dir(&path).unwrap();
         File::create(&path).unwrap().set_len(FILE_BYTES_MAX + 1).unwrap();
-        assert!(matches!(look(&path), Err(SettingsFileError::TooLong { .. })));
+        assert!(matches!(read_file(&path), Err(SettingsFileError::TooLong { .. })));
     }
 }

@@ -1,10 +1,10 @@
-//! Settings in JSON that a person may have written comments into.
+//! Parses settings in JSON, which may contain comments of a person.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstObject, CstRootNode};
 use serde_json::Value;
 
-/// What an editor may put before a text.
+/// Some editors write this before a text.
 pub const BYTE_ORDER_MARK: &str = "\u{feff}";
 
 /// Why settings can't be changed. Nothing was written.
@@ -12,59 +12,63 @@ pub const BYTE_ORDER_MARK: &str = "\u{feff}";
 pub enum SettingsError {
     /// They are not UTF-8.
     #[error("is not UTF-8; save it as UTF-8")]
-    NotText,
-    /// They can't be read, by the client no more than by us.
-    #[error("line {line}, column {column}: {what}; mend that, the client can't read it either")]
+    NotUtf8,
+    /// They are not valid. The client can't read them either.
+    #[error(
+        "line {line}, column {column}: {what}; fix it, because the client can't read it either"
+    )]
     Syntax {
-        /// The line, from one.
+        /// The line, starting at 1.
         line: usize,
-        /// The column, from one.
+        /// The column, starting at 1.
         column: usize,
-        /// What is wrong there.
+        /// The error at that position.
         what: String,
     },
-    /// Something in them has another shape than the client takes.
-    #[error("{what} must be {expected}, and is {got}; mend that, then run this again")]
-    Shape {
-        /// What it is about.
+    /// A value has a type that the client does not accept.
+    #[error("{what} must be {expected}, but is {got}; fix it, then run this again")]
+    WrongType {
+        /// The name of the value.
         what: String,
-        /// What it has to be.
+        /// The expected type.
         expected: &'static str,
-        /// What it is.
+        /// The actual type.
         got: &'static str,
     },
-    /// A key is there twice, and readers disagree about which counts.
-    #[error("`{key}` is there twice; take one of them out, then run this again")]
-    Twice {
+    /// A key occurs twice, and parsers disagree about which one counts.
+    #[error("`{key}` occurs twice; remove one of them, then run this again")]
+    DuplicateKey {
         /// The key.
         key: String,
     },
     /// The edit would change more than our own entries.
-    #[error("can't be changed without touching other entries; change it by hand, and report this")]
-    Entangled,
+    #[error(
+        "can't be changed without changing other entries; edit it by hand, and report this as a bug"
+    )]
+    WouldChangeOthers,
 }
 
-/// Whether there is nothing in there, not even a comment.
+/// Whether the text has no settings and no comment.
 pub fn is_blank(text: &str) -> bool {
     let bare = text.trim_start_matches(BYTE_ORDER_MARK);
     bare.chars().filter(|c| !c.is_whitespace()).eq("{}".chars()) || bare.trim().is_empty()
 }
 
-/// Whether the client reads such a text. Ours is more tolerant: the client
-/// ignores a whole file, silently, for a comment or a comma too many.
-pub fn is_strict(text: &str) -> bool {
-    loose_line(text).is_none()
+/// Whether the client can read this text. Our parser is more tolerant: the client silently ignores
+/// a whole file because of a comment or a trailing comma.
+pub fn is_valid_for_client(text: &str) -> bool {
+    first_invalid_line(text).is_none()
 }
 
-/// The first line at which the client gives a text up, from one.
-pub fn loose_line(text: &str) -> Option<usize> {
+/// The first line that the client can't parse, starting at 1.
+pub fn first_invalid_line(text: &str) -> Option<usize> {
     let bare = text.trim_start_matches(BYTE_ORDER_MARK);
     let read = serde_json::from_str::<Value>(bare);
     read.err().filter(|_| !bare.trim().is_empty()).map(|error| error.line())
 }
 
-/// Comments and commas at the end pass, and nothing else that is no JSON.
-pub fn options() -> ParseOptions {
+/// Accepts comments and trailing commas, and no other deviation from JSON.
+pub fn parse_options() -> ParseOptions {
     ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
@@ -79,9 +83,9 @@ pub fn options() -> ParseOptions {
     }
 }
 
-/// The syntax tree of a text, which edits leave as it is elsewhere.
+/// The syntax tree of a text. Edits change only the edited part of the text.
 pub fn parse(text: &str) -> Result<CstRootNode, SettingsError> {
-    CstRootNode::parse(text, &options()).map_err(|error| {
+    CstRootNode::parse(text, &parse_options()).map_err(|error| {
         let what = error.kind().to_string();
         let mut letters = what.chars();
         let first = letters.next().map(|first| first.to_ascii_lowercase());
@@ -93,28 +97,31 @@ pub fn parse(text: &str) -> Result<CstRootNode, SettingsError> {
     })
 }
 
-/// What a syntax tree says.
-pub fn value(root: &CstRootNode) -> Value {
+/// The JSON value of a syntax tree.
+pub fn tree_value(root: &CstRootNode) -> Value {
     root.to_serde_value().unwrap_or_default()
 }
 
-/// What a text says.
-pub fn value_of(text: &str) -> Result<Value, SettingsError> {
-    parse(text.trim_start_matches(BYTE_ORDER_MARK)).map(|root| value(&root))
+/// The JSON value of a text.
+pub fn parse_value(text: &str) -> Result<Value, SettingsError> {
+    parse(text.trim_start_matches(BYTE_ORDER_MARK)).map(|root| tree_value(&root))
 }
 
-/// Whether each of these keys is there once at most.
-pub fn once(object: &CstObject, which: impl Fn(&str) -> bool) -> Result<(), SettingsError> {
+/// Checks that no selected key occurs twice.
+pub fn check_keys_once(
+    object: &CstObject,
+    which: impl Fn(&str) -> bool,
+) -> Result<(), SettingsError> {
     let names = object.properties().into_iter().filter_map(|property| property.decoded_name());
-    no_twins(names.filter(|name| which(name)).collect())
+    check_no_duplicates(names.filter(|name| which(name)).collect())
 }
 
-/// Whether no two of these keys are the same.
-pub fn no_twins(mut names: Vec<String>) -> Result<(), SettingsError> {
+/// Checks that all these keys are different.
+pub fn check_no_duplicates(mut names: Vec<String>) -> Result<(), SettingsError> {
     names.sort_unstable();
     let twice = names.windows(2).find_map(|pair| match pair {
         [one, other] if one == other => Some(one.clone()),
         _ => None,
     });
-    twice.map_or(Ok(()), |key| Err(SettingsError::Twice { key }))
+    twice.map_or(Ok(()), |key| Err(SettingsError::DuplicateKey { key }))
 }

@@ -1,10 +1,11 @@
-//! Programs that tests start.
+//! Writes programs that tests start.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Writes a program. Another process writes it, so that no thread that starts a program in the same
-/// moment holds it open: the system runs no such file.
+/// Writes a program. A child process writes it, because the system refuses to run a file that a
+/// process has open for writing. Another thread of this process could start a program at that
+/// moment and inherit the open file.
 pub(crate) fn write_program(directory: &Path, name: &str, text: &str) -> PathBuf {
     let path = directory.join(name);
     let mut writer = Command::new("/bin/sh");

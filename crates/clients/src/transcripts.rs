@@ -1,24 +1,24 @@
-//! What agent clients write down of their own sessions, read as events.
+//! Reads transcripts: the records that agent clients write of their own sessions.
 
 use std::io::{self, BufRead};
 use std::path::PathBuf;
 
 use jackline_engine::{Event, SessionId};
 
-use crate::list::{CLIENTS, Client};
+use crate::client_list::{CLIENTS, Client};
 
 /// The transcripts of one agent client.
-pub trait Transcripts: Sync {
-    /// The directory below which the client keeps them; it need not exist.
+pub trait TranscriptStore: Sync {
+    /// The directory in which the client stores them. It may be missing.
     fn directory(&self) -> Option<PathBuf>;
 
-    /// The variables that lead to the directory, for an error message.
+    /// The variables that decide the directory, for an error message.
     fn variables(&self) -> &'static str;
 
-    /// Whether a line, given without its newline, can only come from such a transcript.
+    /// Whether a line, without its newline, can only come from such a transcript.
     fn recognizes(&self, line: &[u8]) -> bool;
 
-    /// Reads a transcript. `session` is its name where no line names another.
+    /// Reads a transcript. `session` is its id if no line has one.
     fn read<'a>(
         &self,
         source: Box<dyn BufRead + 'a>,
@@ -26,7 +26,7 @@ pub trait Transcripts: Sync {
     ) -> Box<dyn TranscriptReader + 'a>;
 }
 
-/// A transcript while it is read: the events, and after them what could not be read.
+/// An iterator over the events of a transcript. It also counts the lines that could not be read.
 pub trait TranscriptReader: Iterator<Item = io::Result<Event>> {
     /// The lines that could not be read so far.
     fn skipped(&self) -> SkippedLines;
@@ -35,24 +35,24 @@ pub trait TranscriptReader: Iterator<Item = io::Result<Event>> {
 /// How many lines of a transcript could not be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SkippedLines {
-    /// Lines that are not JSON objects: torn, or written by another program.
-    pub torn: u64,
-    /// Lines beyond the longest that is read.
-    pub long: u64,
-    /// Messages, calls and results of another shape.
-    pub odd: u64,
+    /// Lines that are not JSON objects: incomplete, or written by another program.
+    pub invalid: u64,
+    /// Lines that are longer than the limit.
+    pub too_long: u64,
+    /// Messages, calls and results of an unexpected format.
+    pub unexpected: u64,
 }
 
 impl SkippedLines {
     /// Adds the counts of another transcript.
     pub fn add(&mut self, other: Self) {
-        self.torn += other.torn;
-        self.long += other.long;
-        self.odd += other.odd;
+        self.invalid += other.invalid;
+        self.too_long += other.too_long;
+        self.unexpected += other.unexpected;
     }
 }
 
-/// The client whose transcripts have such a line.
-pub fn client_of_transcript(line: &[u8]) -> Option<&'static Client> {
+/// The client whose transcripts have such lines.
+pub fn find_transcript_client(line: &[u8]) -> Option<&'static Client> {
     CLIENTS.into_iter().find(|client| client.transcripts.is_some_and(|it| it.recognizes(line)))
 }

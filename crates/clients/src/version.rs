@@ -4,10 +4,10 @@ use core::fmt;
 
 /// A version of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Version(pub u32, pub u32, pub u32);
+pub struct ClientVersion(pub u32, pub u32, pub u32);
 
-impl Version {
-    /// Reads what a client prints for `--version`: the version is the first word.
+impl ClientVersion {
+    /// Parses the output of `--version`. The version is the first word.
     pub fn parse(text: &str) -> Option<Self> {
         let word = text.split_whitespace().next()?;
         let core = word.trim_start_matches('v').split(['-', '+']).next()?;
@@ -17,7 +17,7 @@ impl Version {
     }
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for ClientVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}.{}", self.0, self.1, self.2)
     }
@@ -29,10 +29,10 @@ mod tests {
 
     #[test]
     fn versions_are_read_tolerantly() {
-        assert_eq!(Version::parse("2.1.325 (Some Client)\n"), Some(Version(2, 1, 325)));
-        assert_eq!(Version::parse("v2.2.0-beta.1"), Some(Version(2, 2, 0)));
+        assert_eq!(ClientVersion::parse("2.1.325 (Some Client)\n"), Some(ClientVersion(2, 1, 325)));
+        assert_eq!(ClientVersion::parse("v2.2.0-beta.1"), Some(ClientVersion(2, 2, 0)));
         for odd in ["", "agent", "2.1", "2.1.x", "2.1.3.4", "99999999999.1.1"] {
-            assert_eq!(Version::parse(odd), None, "{odd}");
+            assert_eq!(ClientVersion::parse(odd), None, "{odd}");
         }
     }
 }

@@ -1,21 +1,21 @@
-//! What a driver can't pass yet, with the reason.
+//! The scenarios that a driver can't pass yet, with reasons.
 //!
-//! A baseline only ever shrinks by itself: a failure that is not listed fails,
-//! and so does a listed scenario that passes, or one that is gone.
+//! A baseline can only become smaller unnoticed: an unlisted failure is an error, and so is a
+//! listed scenario that passes or no longer exists.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::driver::Failure;
+use crate::driver::ScenarioFailure;
 use crate::root;
 
-/// The known failures of one driver.
+/// The expected failures of one driver.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Baseline {
     reasons: BTreeMap<String, String>,
 }
 
-/// Why a baseline can't be used, or what a driver did that it does not say.
+/// Why a baseline is invalid, or how a result differs from it.
 #[derive(Debug, thiserror::Error)]
 pub enum BaselineError {
     /// The file can't be read.
@@ -23,40 +23,42 @@ pub enum BaselineError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the file system said.
+        /// The error of the file system.
         source: std::io::Error,
     },
-    /// A line says nothing that a baseline can say.
-    #[error("line {line} of the baseline is not `scenario: reason`")]
+    /// A line has another format.
+    #[error("line {line} of the baseline must be `scenario: reason`")]
     Malformed {
         /// The line, from 1.
         line: usize,
     },
     /// A scenario is listed twice.
     #[error("line {line} of the baseline lists `{scenario}` again")]
-    Twice {
+    Duplicate {
         /// The line, from 1.
         line: usize,
         /// The scenario.
         scenario: String,
     },
     /// A scenario is listed that does not exist.
-    #[error("the baseline lists {}, and there is no such scenario; remove it", .0.join(", "))]
-    Gone(Vec<String>),
-    /// There is nothing to pass.
-    #[error("the corpus is empty, so passing it proves nothing")]
+    #[error("the baseline lists {}, but there is no such scenario; remove the line", .0.join(", "))]
+    MissingScenarios(Vec<String>),
+    /// The corpus contains no scenario.
+    #[error("the corpus is empty, so no scenario was checked")]
     EmptyCorpus,
     /// A listed scenario passes.
-    #[error("`{scenario}` passes, and the baseline says it can't ({reason}); remove it there")]
+    #[error(
+        "`{scenario}` passes, but the baseline lists it as failing ({reason}); remove the line"
+    )]
     Passes {
         /// The scenario.
         scenario: String,
-        /// Why it was listed.
+        /// The reason in the baseline.
         reason: String,
     },
-    /// A scenario fails that is not listed.
+    /// An unlisted scenario fails.
     #[error("{0}")]
-    Fails(Box<Failure>),
+    Fails(Box<ScenarioFailure>),
 }
 
 impl Baseline {
@@ -68,7 +70,7 @@ impl Baseline {
         Self::parse(&text)
     }
 
-    /// Reads a baseline: `scenario: reason` lines, blank ones, and `#` remarks.
+    /// Parses a baseline: lines of the form `scenario: reason`, blank lines, and comments with `#`.
     pub fn parse(text: &str) -> Result<Self, BaselineError> {
         let mut reasons = BTreeMap::new();
         for (number, line) in text.lines().enumerate() {
@@ -83,14 +85,14 @@ impl Baseline {
                 return Err(BaselineError::Malformed { line: number });
             }
             if reasons.contains_key(&scenario) {
-                return Err(BaselineError::Twice { line: number, scenario });
+                return Err(BaselineError::Duplicate { line: number, scenario });
             }
             reasons.insert(scenario, reason);
         }
         Ok(Self { reasons })
     }
 
-    /// Whether the baseline fits the corpus it is about.
+    /// Whether all listed scenarios exist.
     pub fn check<'a>(
         &self,
         scenarios: impl IntoIterator<Item = &'a str>,
@@ -99,20 +101,20 @@ impl Baseline {
         if known.is_empty() {
             return Err(BaselineError::EmptyCorpus);
         }
-        let gone: Vec<String> = self
+        let missing: Vec<String> = self
             .reasons
             .keys()
             .filter(|scenario| !known.contains(&scenario.as_str()))
             .map(|scenario| format!("`{scenario}`"))
             .collect();
-        if gone.is_empty() { Ok(()) } else { Err(BaselineError::Gone(gone)) }
+        if missing.is_empty() { Ok(()) } else { Err(BaselineError::MissingScenarios(missing)) }
     }
 
-    /// Whether what a driver did with a scenario is what the baseline says.
+    /// Whether the result of a scenario agrees with the baseline.
     pub fn judge(
         &self,
         scenario: &str,
-        played: Result<(), Box<Failure>>,
+        played: Result<(), Box<ScenarioFailure>>,
     ) -> Result<(), BaselineError> {
         match (self.reasons.get(scenario), played) {
             (None, Ok(())) | (Some(_), Err(_)) => Ok(()),
@@ -130,8 +132,8 @@ mod tests {
 
     const LISTED: &str = "# remark\n\n a/listed : it needs: a journal\n";
 
-    fn failed() -> Result<(), Box<Failure>> {
-        Err(Box::new(Failure {
+    fn failed() -> Result<(), Box<ScenarioFailure>> {
+        Err(Box::new(ScenarioFailure {
             driver: "engine",
             scenario: "a/b".to_owned(),
             story: "A story.".to_owned(),
@@ -151,10 +153,10 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_for_a_scenario_that_is_gone_fails() {
+    fn an_entry_for_a_missing_scenario_fails() {
         let baseline = Baseline::parse(LISTED).unwrap();
         assert!(baseline.check(["a/listed", "a/other"]).is_ok());
-        assert!(matches!(baseline.check(["a/other"]), Err(BaselineError::Gone(_))));
+        assert!(matches!(baseline.check(["a/other"]), Err(BaselineError::MissingScenarios(_))));
     }
 
     #[test]
@@ -169,6 +171,6 @@ mod tests {
             assert!(matches!(error, BaselineError::Malformed { line: 1 }), "{text}");
         }
         let twice = Baseline::parse("a/b: x\na/b: y").unwrap_err();
-        assert!(matches!(twice, BaselineError::Twice { line: 2, .. }));
+        assert!(matches!(twice, BaselineError::Duplicate { line: 2, .. }));
     }
 }

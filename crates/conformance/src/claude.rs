@@ -1,15 +1,15 @@
-//! Plays a scenario through the real `jackline hook claude`, a process an event.
+//! Plays a scenario through the real `jackline hook claude`, with one process per event.
 //!
-//! Each event is told as the payload with which Claude Code would cause it. The
-//! verdict is the one that the session's journal then ends with, and what was
-//! printed must say the same in the client's words.
+//! Each event is sent as the payload that Claude Code would send. The verdict is read from the end
+//! of the session's journal. The output of the hook must express the same verdict in the client's
+//! format.
 //!
-//! What a client has no part in is told as in life (see `telling`). Time passes
-//! the same way: a hook has no say in what time it is, so the harness reports at
-//! that time that no tokens were used.
+//! Events that do not come from the client are sent beside it, as in a real run (see
+//! `event_sender`). This includes the time: a hook can't set the time, so the harness reports a
+//! token usage of zero at that time.
 
-mod heard;
-mod tell;
+mod check_output;
+mod client;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -18,90 +18,90 @@ use std::process::{Output, Stdio};
 use jackline_engine::{EventKind, Timestamp, ToolProposed};
 use serde_json::Value;
 
-use crate::clock::looks_at_time;
-use crate::driver::{Driver, ScenarioPerson, Stage, WorkspaceFiles};
-use crate::place::Program;
-use crate::scenario::{Act, Scenario};
-use crate::scene::Scene;
-use crate::telling::{Telling, event, event_at};
-use tell::{Teller, Told};
+use crate::client_scene::ClientScene;
+use crate::clock::depends_on_time;
+use crate::driver::{ScenarioDriver, ScenarioPerson, ScenarioStage, WorkspaceFiles};
+use crate::event_sender::{EventSenders, parse_client_event, parse_client_event_at};
+use crate::scenario::{Scenario, ScenarioAction};
+use crate::scenario_directories::JacklineProgram;
+use client::{HookDelivery, ScriptedClient};
 
-/// What an answer at the gate begins with.
-const SEAL: &[u8] = b"jackline:1:";
+/// The prefix of every sealed answer.
+const SEAL_PREFIX: &[u8] = b"jackline:1:";
 
-/// The `jackline` binary as the hook of Claude Code.
+/// A driver for the `jackline` binary as the hook of Claude Code.
 pub struct HookDriver {
-    program: Program,
+    program: JacklineProgram,
 }
 
 impl HookDriver {
     /// A driver for a binary.
-    pub fn new(program: Program) -> Self {
+    pub fn new(program: JacklineProgram) -> Self {
         Self { program }
     }
 
-    /// Who tells a scenario on this surface; an error says why nobody can.
-    pub fn telling(scenario: &Scenario) -> Result<Telling, String> {
-        let mut teller = Teller::new(scenario, "/workspace".to_owned());
-        let (mut client, mut others) = (false, looks_at_time(scenario));
+    /// Returns which senders a scenario needs here, or why it can't be played here.
+    pub fn senders(scenario: &Scenario) -> Result<EventSenders, String> {
+        let mut teller = ScriptedClient::new(scenario, "/workspace".to_owned());
+        let (mut client, mut others) = (false, depends_on_time(scenario));
         let mut proposed = BTreeSet::new();
         for step in &scenario.steps {
-            let Act::Send { line, .. } = &step.act else { continue };
-            let event = event_at(step, line)?;
+            let ScenarioAction::Send { line, .. } = &step.act else { continue };
+            let event = parse_client_event_at(step, line)?;
             if let EventKind::ToolProposed(ToolProposed { call: Some(call), .. }) = &event.kind
                 && !proposed.insert((event.session.clone(), call.clone()))
             {
                 return Err("a call is proposed twice under one id".to_owned());
             }
-            match teller.tell(&event)? {
-                Told::Hook { .. } => client = true,
-                Told::Beside => others = true,
+            match teller.deliver(&event)? {
+                HookDelivery::Hook { .. } => client = true,
+                HookDelivery::Beside => others = true,
             }
         }
-        Telling::by(client, others)
+        EventSenders::from_parts(client, others)
     }
 }
 
-impl Driver for HookDriver {
+impl ScenarioDriver for HookDriver {
     fn name(&self) -> &'static str {
         "claude"
     }
 
-    fn plays(&self, scenario: &Scenario) -> Result<(), String> {
-        Self::telling(scenario).map(drop)
+    fn can_play(&self, scenario: &Scenario) -> Result<(), String> {
+        Self::senders(scenario).map(drop)
     }
 
-    fn stage(&self, scenario: &Scenario) -> Result<Box<dyn Stage>, String> {
-        let scene = Scene::new(&self.program, scenario)?;
-        let teller = Teller::new(scenario, scene.place.workspace_text());
-        Ok(Box::new(HookStage { scene, teller }))
+    fn stage(&self, scenario: &Scenario) -> Result<Box<dyn ScenarioStage>, String> {
+        let scene = ClientScene::new(&self.program, scenario)?;
+        let teller = ScriptedClient::new(scenario, scene.directories.workspace_text());
+        Ok(Box::new(HookStage { scene, client: teller }))
     }
 }
 
 struct HookStage {
-    scene: Scene,
-    teller: Teller,
+    scene: ClientScene,
+    client: ScriptedClient,
 }
 
-impl Stage for HookStage {
+impl ScenarioStage for HookStage {
     fn send(&mut self, line: &str, now: Timestamp) -> Result<Value, String> {
-        let event = event(line)?;
+        let event = parse_client_event(line)?;
         let session = event.session.as_str();
-        match self.teller.tell(&event)? {
-            Told::Beside => {
+        match self.client.deliver(&event)? {
+            HookDelivery::Beside => {
                 let line = self.scene.clock.to_real(line, now)?;
-                let verdict = self.scene.send_beside(&line)?;
+                let verdict = self.scene.send_by_stdio(&line)?;
                 Ok(self.scene.clock.to_scenario(verdict))
             }
-            Told::Hook { hook, payload } => {
+            HookDelivery::Hook { hook, payload } => {
                 if let Some(tick) = self.scene.clock.tick(session, now) {
-                    self.scene.send_beside(&tick)?;
+                    self.scene.send_by_stdio(&tick)?;
                 }
                 let printed = self.run(hook, session, &payload)?;
                 let record = self.recorded(&printed)?;
-                self.scene.clock.learn(&record);
-                let verdict = heard::check(hook, &event, &printed, &record)?;
-                self.teller.answered(hook, session, &verdict);
+                self.scene.clock.learn_start(&record);
+                let verdict = check_output::check(hook, &event, &printed, &record)?;
+                self.client.note_answer(hook, session, &verdict);
                 let verdict = serde_json::to_value(verdict).map_err(|error| error.to_string())?;
                 Ok(self.scene.clock.to_scenario(verdict))
             }
@@ -109,7 +109,7 @@ impl Stage for HookStage {
     }
 
     fn files(&mut self) -> &mut dyn WorkspaceFiles {
-        &mut self.scene.place
+        &mut self.scene.directories
     }
 
     fn person(&mut self) -> &mut dyn ScenarioPerson {
@@ -121,28 +121,28 @@ impl Stage for HookStage {
     }
 
     fn restart(&mut self) -> Result<(), String> {
-        // A hook starts anew with every event anyway.
-        self.scene.end_beside()
+        // Every event starts a new hook process anyway.
+        self.scene.end_stdio()
     }
 
     fn finish(mut self: Box<Self>) -> Result<(), String> {
-        self.scene.end_beside()?;
-        self.scene.place.prove_journals()
+        self.scene.end_stdio()?;
+        self.scene.directories.check_journals()
     }
 }
 
 impl HookStage {
-    /// Runs the hook as the client does, with nobody at it.
+    /// Runs the hook as the client does, without a person.
     fn run(&self, hook: &str, session: &str, payload: &Value) -> Result<Output, String> {
         let failed = |error: std::io::Error| format!("can't run `jackline hook claude`: {error}");
         let sealed = (hook == "PreToolUse").then_some("--sealed");
         let mut child = self
             .scene
-            .place
+            .directories
             .command("hook")
             .arg("claude")
             .args(sealed)
-            .env("CLAUDE_PROJECT_DIR", self.teller.project(session))
+            .env("CLAUDE_PROJECT_DIR", self.client.project(session))
             .env("CLAUDE_CODE_ENTRYPOINT", "sdk-cli")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -154,22 +154,28 @@ impl HookStage {
         }
         let mut printed = child.wait_with_output().map_err(failed)?;
         if sealed.is_some() {
-            // What the installed command line does before the client sees anything.
-            let answer = printed.stdout.strip_prefix(SEAL).map(<[u8]>::to_vec);
-            let unsealed = || format!("the answer has no seal: the hook {}", heard::said(&printed));
+            // The installed command line removes the seal before the client sees the answer.
+            let answer = printed.stdout.strip_prefix(SEAL_PREFIX).map(<[u8]>::to_vec);
+            let unsealed = || {
+                format!(
+                    "the answer has no seal: the hook {}",
+                    check_output::describe_output(&printed)
+                )
+            };
             printed.stdout = answer.ok_or_else(unsealed)?;
         }
         Ok(printed)
     }
 
-    /// The one record that was written since the last look.
+    /// The one record that was written since the last read.
     fn recorded(&mut self, printed: &Output) -> Result<Value, String> {
-        let mut events = self.scene.journals.recorded(&self.scene.place)?.into_iter();
+        let mut events = self.scene.journals.recorded(&self.scene.directories)?.into_iter();
         match (events.next(), events.next()) {
             (Some(record), None) => Ok(record),
-            (None, _) => {
-                Err(format!("nothing was recorded, and the hook {}", heard::said(printed)))
-            }
+            (None, _) => Err(format!(
+                "no event was recorded; the hook {}",
+                check_output::describe_output(printed)
+            )),
             (Some(_), Some(_)) => Err("more than one event was recorded".to_owned()),
         }
     }
@@ -178,43 +184,50 @@ impl HookStage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event_sender::CorpusTally;
     use crate::parse_scenario;
-    use crate::telling::Tally;
 
-    /// How much of the corpus can be told; it only ever grows.
+    /// The minimum parts of the corpus that can be played. They may only grow.
     const BY_CLIENT_MIN: usize = 201;
     const TOLD_MIN: usize = 297;
 
     #[test]
-    fn most_of_the_corpus_is_told_by_the_client() {
-        let Tally { by_client, together, untold } = Tally::of(HookDriver::telling);
-        assert!(by_client >= BY_CLIENT_MIN, "{by_client} scenarios are told by the client alone");
+    fn most_of_the_corpus_is_played_by_the_client() {
+        let CorpusTally { by_client, together, unplayable: untold } =
+            CorpusTally::count(HookDriver::senders);
+        assert!(
+            by_client >= BY_CLIENT_MIN,
+            "only {by_client} scenarios are played by the client alone"
+        );
         assert!(by_client + together >= TOLD_MIN, "{untold:#?}");
         let stories_of_wink = untold.values().flatten().any(|name| name.starts_with("wink/"));
         assert!(!stories_of_wink, "{untold:#?}");
     }
 
     #[test]
-    fn what_the_client_cannot_say_is_said_of_the_scenario() {
+    fn unplayable_scenarios_have_a_reason() {
         let why = |step: &str| {
             let source = format!("story: A.\ndefinition: 'version: 1'\nsteps: [{step}]\n");
-            HookDriver::telling(&parse_scenario("a/b", source.as_bytes()).unwrap())
+            HookDriver::senders(&parse_scenario("a/b", source.as_bytes()).unwrap())
         };
-        let told = "{ send: { event: tool_proposed, call: c, tool: T, args: {} } }";
-        assert_eq!(why(told), Ok(Telling::Client));
+        let call = "{ send: { event: tool_proposed, call: c, tool: T, args: {} } }";
+        assert_eq!(why(call), Ok(EventSenders::Client));
         let later = "{ time: 5, send: { event: tool_proposed, call: c, tool: T, args: {} } }";
-        assert_eq!(why(later), Ok(Telling::Together));
-        let paused = format!("{told}, {{ send: {{ event: control, action: pause }} }}");
-        assert_eq!(why(&paused), Ok(Telling::Together));
+        assert_eq!(why(later), Ok(EventSenders::ClientAndOthers));
+        let paused = format!("{call}, {{ send: {{ event: control, action: pause }} }}");
+        assert_eq!(why(&paused), Ok(EventSenders::ClientAndOthers));
         for (step, reason) in [
-            ("{ send: { event: control, action: pause } }", "the client has no part in it"),
-            ("{ line: '{' }", "a line is no event"),
-            ("{ line: '{\"event\":\"session_ended\"}' }", "a line belongs to no session by name"),
+            ("{ send: { event: control, action: pause } }", "the client sends none of its events"),
+            ("{ line: '{' }", "a line is not an event"),
+            ("{ line: '{\"event\":\"session_ended\"}' }", "a line names no session"),
             ("{ send: { event: stop_proposed, id: a } }", "an event has an id"),
             ("{ send: { event: stop_proposed, at: '2026-01-01T00:00:00Z' } }", "another time"),
             ("{ send: { event: session_ended, actor: a } }", "of a sub-agent"),
             ("{ send: { event: tool_finished, call: c, status: timeout } }", "`timeout`"),
-            ("{ send: { event: tool_proposed, call: c, tool: T, args_text: '[' } }", "no object"),
+            (
+                "{ send: { event: tool_proposed, call: c, tool: T, args_text: '[' } }",
+                "not an object",
+            ),
         ] {
             let problem = why(step).unwrap_err();
             assert!(problem.contains(reason), "{step}: {problem}");

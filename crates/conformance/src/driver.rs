@@ -1,30 +1,30 @@
-//! How a scenario is played, whatever surface it is played on.
+//! Plays a scenario on any surface.
 
 use std::fmt;
 
 use jackline_engine::Timestamp;
 use serde_json::Value;
 
-use crate::matching::mismatches;
-use crate::scenario::{Act, Scenario, Step};
+use crate::matching::find_mismatches;
+use crate::scenario::{Scenario, ScenarioAction, ScenarioStep};
 
 /// One surface of the product.
-pub trait Driver {
+pub trait ScenarioDriver {
     /// Its name, in test names and as the name of its baseline.
     fn name(&self) -> &'static str;
 
-    /// Whether a scenario can be told on this surface; if not, why.
-    fn plays(&self, _: &Scenario) -> Result<(), String> {
+    /// Whether a scenario can be played on this surface; the error is the reason why not.
+    fn can_play(&self, _: &Scenario) -> Result<(), String> {
         Ok(())
     }
 
-    /// Makes everything ready for a scenario's first step.
-    fn stage(&self, scenario: &Scenario) -> Result<Box<dyn Stage>, String>;
+    /// Prepares the first step of a scenario.
+    fn stage(&self, scenario: &Scenario) -> Result<Box<dyn ScenarioStage>, String>;
 }
 
-/// A scenario at play. `now` is always the scenario's clock.
-pub trait Stage {
-    /// Sends a line and gives back the verdict.
+/// A scenario while it is played. `now` is always the scenario's clock.
+pub trait ScenarioStage {
+    /// Sends a line and returns the verdict.
     fn send(&mut self, line: &str, now: Timestamp) -> Result<Value, String>;
 
     /// The files of the workspace.
@@ -33,24 +33,24 @@ pub trait Stage {
     /// The person of the scenario.
     fn person(&mut self) -> &mut dyn ScenarioPerson;
 
-    /// The time that a file written now has, where the surface has another clock.
+    /// The modification time of a file that is written now, if the surface uses another clock.
     fn file_time(&self, now: Timestamp) -> Timestamp {
         now
     }
 
-    /// Ends whatever runs and starts it again on the same state.
+    /// Ends all processes and starts them again with the same state.
     fn restart(&mut self) -> Result<(), String>;
 
-    /// Ends the play and proves every journal that was written.
+    /// Ends the scenario and checks every journal that was written.
     fn finish(self: Box<Self>) -> Result<(), String>;
 }
 
 /// The files of a workspace, as the agent's tools change them.
 pub trait WorkspaceFiles {
-    /// Writes a file with this time of its last change.
+    /// Writes a file with this modification time.
     fn write(&mut self, path: &str, text: &str, modified: Timestamp) -> Result<(), String>;
 
-    /// The text of a file, if it is there.
+    /// The text of a file, if it exists.
     fn read(&self, path: &str) -> Result<Option<String>, String>;
 
     /// Removes a file.
@@ -60,12 +60,12 @@ pub trait WorkspaceFiles {
     fn workspace(&self) -> String;
 }
 
-/// What the person of a scenario does.
+/// The actions of the person in a scenario.
 pub trait ScenarioPerson {
-    /// Switches the guard off, and says why.
+    /// Turns the guard off, with a reason.
     fn off(&mut self, why: &str, now: Timestamp) -> Result<(), String>;
 
-    /// Switches the guard on again.
+    /// Turns the guard on again.
     fn on(&mut self) -> Result<(), String>;
 
     /// Approves the agent of a session.
@@ -74,20 +74,20 @@ pub trait ScenarioPerson {
 
 /// Why a scenario did not pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct ScenarioFailure {
     /// The driver that played it.
     pub driver: &'static str,
     /// The scenario, as `area/name`.
     pub scenario: String,
-    /// What it shows.
+    /// Its story.
     pub story: String,
-    /// The number of the step, from 1, and the step; none before the first and after the last.
+    /// The number and text of the step, from 1; `None` before the first step and after the last.
     pub step: Option<(usize, String)>,
-    /// What was expected and what came.
+    /// The expected and the actual result.
     pub problem: String,
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for ScenarioFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "`{}` on {}: {}", self.scenario, self.driver, self.story)?;
         if let Some((number, step)) = &self.step {
@@ -97,10 +97,13 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Plays a scenario from its first step to the proof of its journals.
-pub fn play(driver: &dyn Driver, scenario: &Scenario) -> Result<(), Box<Failure>> {
+/// Plays a scenario, from its first step to the check of its journals.
+pub fn play_scenario(
+    driver: &dyn ScenarioDriver,
+    scenario: &Scenario,
+) -> Result<(), Box<ScenarioFailure>> {
     let failure = |step: Option<(usize, String)>, problem: String| {
-        Box::new(Failure {
+        Box::new(ScenarioFailure {
             driver: driver.name(),
             scenario: scenario.name.clone(),
             story: scenario.story.clone(),
@@ -110,45 +113,47 @@ pub fn play(driver: &dyn Driver, scenario: &Scenario) -> Result<(), Box<Failure>
     };
     let mut stage = driver.stage(scenario).map_err(|problem| failure(None, problem))?;
     for (number, step) in scenario.steps.iter().enumerate() {
-        take(stage.as_mut(), step)
+        play_step(stage.as_mut(), step)
             .map_err(|problem| failure(Some((number + 1, step.act.to_string())), problem))?;
     }
     stage.finish().map_err(|problem| failure(None, problem))
 }
 
-fn take(stage: &mut dyn Stage, step: &Step) -> Result<(), String> {
+fn play_step(stage: &mut dyn ScenarioStage, step: &ScenarioStep) -> Result<(), String> {
     match &step.act {
-        Act::Send { line, expect } => {
+        ScenarioAction::Send { line, expect } => {
             let line = line.replace("{workspace}", &stage.files().workspace());
             let verdict = stage.send(&line, step.at)?;
-            let wrong = mismatches(expect, &verdict);
+            let wrong = find_mismatches(expect, &verdict);
             let mut listed: Vec<String> = wrong.iter().map(ToString::to_string).collect();
-            // A denial because something is broken is no denial by a guard.
+            // A denial because of a fault is not a denial by a guard.
             if verdict.get("error").is_some() && expect.get("error").is_none() {
-                listed.push("`error` is there, and nobody expects it".to_owned());
+                listed.push("`error` is present, but not expected".to_owned());
             }
             if listed.is_empty() {
                 return Ok(());
             }
             Err(format!("{}\nexpected {expect}\nactual   {verdict}", listed.join("\n")))
         }
-        Act::Write(files) => {
+        ScenarioAction::Write(files) => {
             let modified = stage.file_time(step.at);
             let mut write =
                 |(path, text): (&String, &String)| stage.files().write(path, text, modified);
             files.iter().try_for_each(&mut write)
         }
-        Act::Holds(files) => files.iter().try_for_each(|(path, expected)| {
+        ScenarioAction::Contains(files) => files.iter().try_for_each(|(path, expected)| {
             let actual = stage.files().read(path)?;
             if actual == *expected {
                 return Ok(());
             }
-            Err(format!("`{path}` holds {actual:?}, expected {expected:?}"))
+            Err(format!("`{path}` contains {actual:?}, expected {expected:?}"))
         }),
-        Act::Remove(paths) => paths.iter().try_for_each(|path| stage.files().remove(path)),
-        Act::Restart => stage.restart(),
-        Act::Off(why) => stage.person().off(why, step.at),
-        Act::On => stage.person().on(),
-        Act::Approve(session) => stage.person().approve(session),
+        ScenarioAction::Remove(paths) => {
+            paths.iter().try_for_each(|path| stage.files().remove(path))
+        }
+        ScenarioAction::Restart => stage.restart(),
+        ScenarioAction::Off(why) => stage.person().off(why, step.at),
+        ScenarioAction::On => stage.person().on(),
+        ScenarioAction::Approve(session) => stage.person().approve(session),
     }
 }

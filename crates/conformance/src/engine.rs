@@ -1,13 +1,13 @@
-//! Plays a scenario on the engine itself, with a world made of a map.
+//! Plays a scenario on the engine itself, with a workspace in memory.
 //!
-//! The harshest possible host: after every event the session is saved, thrown
-//! away and restored, and at the end a session that was never saved replays all
-//! records from their JSON and must come out with the same bytes.
+//! This is the strictest host. After every event, the session is saved, dropped and restored. At
+//! the end, a session that was never saved replays all records from their JSON and must produce the
+//! same bytes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jackline_decode::Decoder;
+use jackline_decode::EventDecoder;
 use jackline_definition::{FILE_NAME, load};
 use jackline_engine::bounds::STATE_BYTES_MAX;
 use jackline_engine::definition::StoredDefinition;
@@ -15,30 +15,30 @@ use jackline_engine::facts::{
     DefinitionFact, DefinitionFile, GitFact, NewDefinition, OffFact, PinsFact, ReloadFact,
 };
 use jackline_engine::observe::elide;
-use jackline_engine::summary::Order;
+use jackline_engine::summary::ReportChange;
 use jackline_engine::verdict::WireFault;
 use jackline_engine::wire::{WireError, parse_line, parse_recorded};
 use jackline_engine::{
-    Digest, Event, EventKind, Fact, Facts, Now, Place, Query, Record, Session, SessionId,
+    Digest, Event, EventKind, Fact, Facts, Now, Query, Record, Session, SessionId, SessionLocation,
     SessionStarted, Timestamp, Verdict, observe,
 };
 use serde_json::Value;
 
-use crate::driver::{Driver, ScenarioPerson, Stage, WorkspaceFiles};
-use crate::scenario::{AGE_MS, OFF_MS, PERSON, SESSION, START, Scenario};
-use crate::world::{self, Files, ROOT};
+use crate::driver::{ScenarioDriver, ScenarioPerson, ScenarioStage, WorkspaceFiles};
+use crate::scenario::{FILE_AGE_MS, OFF_MS, PERSON, SESSION, START, Scenario};
+use crate::workspace_model::{self, ROOT, WorkspaceModel};
 
-/// The engine, without a runtime around it.
+/// A driver for the engine without a runtime.
 pub struct EngineDriver;
 
-impl Driver for EngineDriver {
+impl ScenarioDriver for EngineDriver {
     fn name(&self) -> &'static str {
         "engine"
     }
 
-    fn stage(&self, scenario: &Scenario) -> Result<Box<dyn Stage>, String> {
-        let before = Timestamp::from_ms(START.as_ms() - AGE_MS);
-        let mut files = Files::new(&scenario.links);
+    fn stage(&self, scenario: &Scenario) -> Result<Box<dyn ScenarioStage>, String> {
+        let before = Timestamp::from_ms(START.as_ms() - FILE_AGE_MS);
+        let mut files = WorkspaceModel::new(&scenario.links);
         files.write(FILE_NAME, &scenario.definition, before);
         scenario.files.iter().for_each(|(path, text)| files.write(path, text, before));
         let current = default_session()?;
@@ -57,43 +57,43 @@ fn default_session() -> Result<SessionId, String> {
 }
 
 struct EngineStage {
-    files: Files,
-    sessions: BTreeMap<SessionId, Played>,
-    /// The session of lines that name none: the latest one, as on `stdio`.
+    files: WorkspaceModel,
+    sessions: BTreeMap<SessionId, PlayedSession>,
+    /// The session of lines that name none: the latest one, as with `stdio`.
     current: SessionId,
-    /// What a person has switched off.
+    /// The period in which the guard is off.
     off: Option<OffFact>,
-    /// The agents that a person has approved, by their checksums.
+    /// The checksums of the agents that a person has approved.
     approved: Vec<Digest>,
 }
 
-/// What a person has said outside of any session.
-struct Told<'a> {
+/// The settings of a person outside of any session.
+struct PersonSettings<'a> {
     off: Option<OffFact>,
     approved: &'a [Digest],
 }
 
-/// A session and everything that was recorded of it.
-struct Played {
+/// A session and its records.
+struct PlayedSession {
     session: Session,
-    /// The session before anything happened in it.
+    /// The session before its first event.
     opened: Session,
-    /// That of the definition in force.
+    /// The checksum of the definition in force.
     checksum: Digest,
     workspace: String,
-    records: Vec<Kept>,
+    records: Vec<PlayedRecord>,
 }
 
-/// A record in the form in which a journal keeps it.
-struct Kept {
+/// A record as a journal stores it.
+struct PlayedRecord {
     event: String,
     facts: String,
     verdict: String,
-    /// The definition that the record names, as a store keeps it.
+    /// The definition that the record refers to, as a store stores it.
     definition: Option<StoredDefinition>,
 }
 
-impl Stage for EngineStage {
+impl ScenarioStage for EngineStage {
     fn send(&mut self, line: &str, now: Timestamp) -> Result<Value, String> {
         let event = match parse_line(line.as_bytes(), Some(&self.current)) {
             Ok(event) => event,
@@ -101,12 +101,12 @@ impl Stage for EngineStage {
         };
         self.current = event.session.clone();
         if !self.sessions.contains_key(&event.session) {
-            let played = Played::open(&event, &self.files)?;
+            let played = PlayedSession::open(&event, &self.files)?;
             self.sessions.insert(event.session.clone(), played);
         }
         let played = self.sessions.get_mut(&event.session).ok_or("the session is gone")?;
-        let told = Told { off: self.off.clone(), approved: &self.approved };
-        played.answer(event, &mut self.files, told, now)
+        let settings = PersonSettings { off: self.off.clone(), approved: &self.approved };
+        played.play_event(event, &mut self.files, settings, now)
     }
 
     fn files(&mut self) -> &mut dyn WorkspaceFiles {
@@ -124,7 +124,7 @@ impl Stage for EngineStage {
     }
 
     fn finish(self: Box<Self>) -> Result<(), String> {
-        self.sessions.values().try_for_each(Played::replay)
+        self.sessions.values().try_for_each(PlayedSession::replay)
     }
 }
 
@@ -148,9 +148,9 @@ impl ScenarioPerson for EngineStage {
     }
 }
 
-impl WorkspaceFiles for Files {
+impl WorkspaceFiles for WorkspaceModel {
     fn write(&mut self, path: &str, text: &str, modified: Timestamp) -> Result<(), String> {
-        Files::write(self, path, text, modified);
+        WorkspaceModel::write(self, path, text, modified);
         Ok(())
     }
 
@@ -159,7 +159,7 @@ impl WorkspaceFiles for Files {
     }
 
     fn remove(&mut self, path: &str) -> Result<(), String> {
-        Files::remove(self, path).ok_or_else(|| format!("there is no `{path}` to remove"))
+        WorkspaceModel::remove(self, path).ok_or_else(|| format!("there is no `{path}` to remove"))
     }
 
     fn workspace(&self) -> String {
@@ -167,15 +167,15 @@ impl WorkspaceFiles for Files {
     }
 }
 
-/// The denial of a line that is no event.
+/// The denial of a line that is not an event.
 fn refusal(error: &WireError) -> Result<Value, String> {
     let (kind, reason) = (error.kind(), error.to_string());
-    let verdict = Verdict::fault(WireFault { kind, reason, line: None });
+    let verdict = Verdict::from_fault(WireFault { kind, reason, line: None });
     serde_json::to_value(verdict).map_err(|error| error.to_string())
 }
 
-impl Played {
-    fn open(event: &Event, files: &Files) -> Result<Self, String> {
+impl PlayedSession {
+    fn open(event: &Event, files: &WorkspaceModel) -> Result<Self, String> {
         let source = files.text(FILE_NAME).ok_or("there is no definition")?;
         let definition = load(source.as_bytes(), FILE_NAME).map_err(|e| e.to_string())?;
         let workspace = match &event.kind {
@@ -184,14 +184,14 @@ impl Played {
             }
             _ => ".",
         };
-        let workspace =
-            jackline_engine::path::canonical(workspace, Some(ROOT)).map_err(|e| e.to_string())?;
-        let place = Place {
-            workspace: Some(world::absolute(&workspace)),
+        let workspace = jackline_engine::path::canonical_path(workspace, Some(ROOT))
+            .map_err(|e| e.to_string())?;
+        let place = SessionLocation {
+            workspace: Some(workspace_model::absolute(&workspace)),
             home: Some(PERSON.to_owned()),
             state_home: Some("/home".to_owned()),
             own: vec!["/run/jackline".to_owned()],
-            definition: vec![world::absolute(FILE_NAME)],
+            definition: vec![workspace_model::absolute(FILE_NAME)],
         };
         let opened = Session::new(Arc::new(definition), Arc::new(place));
         Ok(Self {
@@ -203,38 +203,38 @@ impl Played {
         })
     }
 
-    fn answer(
+    fn play_event(
         &mut self,
         mut event: Event,
-        files: &mut Files,
-        told: Told<'_>,
+        files: &mut WorkspaceModel,
+        settings: PersonSettings<'_>,
         now: Timestamp,
     ) -> Result<Value, String> {
-        let of = self.session.tool_of(&event).map(ToOwned::to_owned);
+        let of = self.session.finished_tool(&event).map(ToOwned::to_owned);
         let definition = self.session.definition();
-        let decoded = Decoder::default().decode(&mut event, definition, of.as_deref());
+        let decoded = EventDecoder::default().decode(&mut event, definition, of.as_deref());
         let observed = observe(&event);
         elide(&mut event, self.session.definition());
         let mut facts = Facts::at(Now::wall(now));
         facts.observed = observed;
         facts.decoded = decoded;
-        facts.off = told.off;
-        facts.markers = files.markers(&self.workspace);
-        let ground = self.session.ground();
-        let verdict = ground.understand(&event, |understood| {
-            let ask = |query: &Query| self.fact(query, files, told.approved);
-            self.session.gather_known(understood, &mut facts, ask);
-            self.session.decide_on(understood, &facts)
+        facts.off = settings.off;
+        facts.control_files = files.markers(&self.workspace);
+        let ground = self.session.event_interpreter();
+        let verdict = ground.with_interpreted(&event, |understood| {
+            let ask = |query: &Query| self.fact(query, files, settings.approved);
+            self.session.gather_facts(understood, &mut facts, ask);
+            self.session.decide_interpreted(understood, &facts)
         });
         let seq = self.session.seq() + 1;
-        for (path, contents) in self.session.gives_back(&event, &facts) {
-            files.give_back(&self.workspace, &path, contents, now);
+        for (path, contents) in self.session.files_to_restore(&event, &facts) {
+            files.restore(&self.workspace, &path, contents, now);
         }
         self.report(seq, &event, &verdict, &mut facts, files, now);
         self.session.apply(&Record { seq, event: &event, facts: &facts, verdict: &verdict });
-        self.checksum = self.session.reloaded().unwrap_or(self.checksum);
+        self.checksum = self.session.reloaded_checksum().unwrap_or(self.checksum);
         self.restore()?;
-        self.records.push(Kept {
+        self.records.push(PlayedRecord {
             event: render(&event)?,
             facts: render(&facts)?,
             verdict: render(&verdict)?,
@@ -246,40 +246,42 @@ impl Played {
         serde_json::to_value(verdict).map_err(|error| error.to_string())
     }
 
-    /// Writes and removes reports, of which only the names matter here.
+    /// Writes and removes reports. Only their names matter here.
     fn report(
         &self,
         seq: u64,
         event: &Event,
         verdict: &Verdict,
         facts: &mut Facts,
-        files: &mut Files,
+        files: &mut WorkspaceModel,
         now: Timestamp,
     ) {
         let record = Record { seq, event, facts, verdict };
-        let orders = self.session.ground().understand(event, |understood| {
-            self.session.reports_after(understood, &record).map(|(orders, _)| orders)
+        let orders = self.session.event_interpreter().with_interpreted(event, |understood| {
+            self.session.report_changes_after(understood, &record).map(|(orders, _)| orders)
         });
         let Some(orders) = orders else { return };
         for order in orders {
             let path = order.report().path();
             let text = format!("{order:?} in record {seq}");
-            let text = matches!(order, Order::Write(_)).then_some(text);
+            let text = matches!(order, ReportChange::Write(_)).then_some(text);
             facts.written.insert(path.to_owned(), files.put(&self.workspace, path, text, now));
         }
     }
 
-    /// What this world answers.
-    fn fact(&self, query: &Query, files: &mut Files, approved: &[Digest]) -> Fact {
+    /// The fact for a query.
+    fn fact(&self, query: &Query, files: &mut WorkspaceModel, approved: &[Digest]) -> Fact {
         match query {
-            Query::File { path, wants } => Fact::File(files.look(&self.workspace, path, *wants)),
+            Query::File { path, wants } => {
+                Fact::File(files.file_fact(&self.workspace, path, *wants))
+            }
             Query::Changed { files: tracked } => {
                 Fact::Changed(files.changed(&self.workspace, tracked))
             }
             Query::Watched { files: tracked, .. } => {
                 Fact::Watched(files.watched(&self.workspace, tracked))
             }
-            // A world without a repository.
+            // There is no repository.
             Query::Git { .. } => Fact::Git(GitFact::default()),
             Query::Ignored { .. } => Fact::Ignored(false),
             Query::Definition => {
@@ -299,7 +301,7 @@ impl Played {
                 let (demanded, checksums) = (!approved.is_empty(), approved.to_vec());
                 Fact::Pins(PinsFact { demanded, checksums, broken: None })
             }
-            // No definition file can ask for an extension, and this world runs no checks.
+            // No definition file can name an extension, and no checks run here.
             Query::PolicyCheck { .. }
             | Query::PolicyResult { .. }
             | Query::Checker { .. }
@@ -308,12 +310,13 @@ impl Played {
         }
     }
 
-    /// The definition as it is now.
-    fn reload(&self, files: &Files) -> ReloadFact {
+    /// The current definition.
+    fn reload(&self, files: &WorkspaceModel) -> ReloadFact {
         let Some(source) = files.text(FILE_NAME) else {
             return ReloadFact::Broken { reason: format!("no `{FILE_NAME}`") };
         };
-        let (checksum, path) = (Digest::of(source.as_bytes()), world::absolute(FILE_NAME));
+        let (checksum, path) =
+            (Digest::of(source.as_bytes()), workspace_model::absolute(FILE_NAME));
         match load(source.as_bytes(), FILE_NAME) {
             Ok(_) if checksum == self.checksum => ReloadFact::Same,
             Ok(lowered) => {
@@ -325,20 +328,20 @@ impl Played {
         }
     }
 
-    /// Goes on with what a saved state brings back.
+    /// Replaces the session by one that is restored from its saved state.
     fn restore(&mut self) -> Result<(), String> {
         let saved = self.session.snapshot();
         if saved.len() > STATE_BYTES_MAX {
-            return Err(format!("the state takes {} bytes", saved.len()));
+            return Err(format!("the state has {} bytes, which is too many", saved.len()));
         }
         let restored = Session::restore(
             Arc::clone(self.session.definition()),
-            Arc::clone(self.session.place()),
+            Arc::clone(self.session.location()),
             &saved,
         )
-        .map_err(|error| format!("a state that was just saved: {error}"))?;
+        .map_err(|error| format!("can't restore the saved state: {error}"))?;
         if restored.snapshot() != saved {
-            return Err("a restored state is not the one that was saved".to_owned());
+            return Err("the restored state differs from the saved one".to_owned());
         }
         self.session = restored;
         Ok(())
@@ -347,22 +350,22 @@ impl Played {
     /// Decides every record again, as `jackline replay` does.
     fn replay(&self) -> Result<(), String> {
         let mut fresh = self.opened.clone();
-        for (number, kept) in self.records.iter().enumerate() {
+        for (number, record) in self.records.iter().enumerate() {
             let seq = number as u64 + 1;
             let unreadable = |error: String| format!("record {seq} can't be read back: {error}");
-            let event = parse(&kept.event)
+            let event = parse(&record.event)
                 .and_then(|value| parse_recorded(value).map_err(|error| error.to_string()));
             let event = event.map_err(unreadable)?;
-            let mut facts: Facts = parse(&kept.facts).map_err(unreadable)?;
+            let mut facts: Facts = parse(&record.facts).map_err(unreadable)?;
             if let (Some(ReloadFact::New(new)), Some(stored)) =
-                (&mut facts.reload, &kept.definition)
+                (&mut facts.reload, &record.definition)
             {
                 new.lowered.clone_from(stored);
             }
-            let verdict: Verdict = parse(&kept.verdict).map_err(unreadable)?;
+            let verdict: Verdict = parse(&record.verdict).map_err(unreadable)?;
             let decided = render(&fresh.decide(&event, &facts))?;
-            if decided != kept.verdict {
-                let recorded = &kept.verdict;
+            if decided != record.verdict {
+                let recorded = &record.verdict;
                 return Err(format!(
                     "replay: record {seq} differs\nrecorded {recorded}\ndecided  {decided}"
                 ));
@@ -370,7 +373,7 @@ impl Played {
             fresh.apply(&Record { seq, event: &event, facts: &facts, verdict: &verdict });
         }
         if fresh.snapshot() != self.session.snapshot() {
-            return Err("replay: the state is not the one that was played".to_owned());
+            return Err("replay: the final state differs".to_owned());
         }
         Ok(())
     }

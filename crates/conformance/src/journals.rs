@@ -1,4 +1,4 @@
-//! What the product writes down while a scenario is played.
+//! Reads the journals that the product writes while a scenario is played.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,52 +7,52 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::place::Place;
+use crate::scenario_directories::ScenarioDirectories;
 
-/// How long each journal was when it was last looked at.
+/// The length of each journal when it was last read.
 #[derive(Default)]
-pub(crate) struct Journals {
-    known: BTreeMap<PathBuf, u64>,
+pub(crate) struct JournalReader {
+    offsets: BTreeMap<PathBuf, u64>,
 }
 
-impl Journals {
-    /// The events that were recorded in any journal since the last look.
-    pub(crate) fn recorded(&mut self, place: &Place) -> Result<Vec<Value>, String> {
+impl JournalReader {
+    /// The events that were recorded in any journal since the last read.
+    pub(crate) fn recorded(&mut self, place: &ScenarioDirectories) -> Result<Vec<Value>, String> {
         let lines: Vec<Value> = self
-            .grown(place)?
+            .read_new(place)?
             .lines()
             .map(serde_json::from_str)
             .collect::<Result<_, _>>()
-            .map_err(|error| format!("a journal holds what is not JSON: {error}"))?;
-        Ok(lines.into_iter().filter(|line| text(line, "/record") == "event").collect())
+            .map_err(|error| format!("a journal contains a line that is not JSON: {error}"))?;
+        Ok(lines.into_iter().filter(|line| text_at(line, "/record") == "event").collect())
     }
 
-    /// Looks, and is not interested.
-    pub(crate) fn skip(&mut self, place: &Place) -> Result<(), String> {
-        self.grown(place).map(drop)
+    /// Skips the events since the last read.
+    pub(crate) fn skip(&mut self, place: &ScenarioDirectories) -> Result<(), String> {
+        self.read_new(place).map(drop)
     }
 
-    fn grown(&mut self, place: &Place) -> Result<String, String> {
+    fn read_new(&mut self, place: &ScenarioDirectories) -> Result<String, String> {
         let mut added = String::new();
         let Ok(sessions) = fs::read_dir(place.home().join("sessions")) else {
             return Ok(added);
         };
         for session in sessions.flatten() {
             let path = session.path().join("journal.jsonl");
-            let known = self.known.entry(path.clone()).or_default();
+            let offset = self.offsets.entry(path.clone()).or_default();
             let mut read = || {
                 let mut file = fs::File::open(&path)?;
-                file.seek(SeekFrom::Start(*known))?;
+                file.seek(SeekFrom::Start(*offset))?;
                 file.read_to_string(&mut added)
             };
             let bytes = read().map_err(|e| format!("can't read `{}`: {e}", path.display()))?;
-            *known += bytes as u64;
+            *offset += bytes as u64;
         }
         Ok(added)
     }
 }
 
-/// A text in a record; empty where there is none.
-pub(crate) fn text<'a>(record: &'a Value, pointer: &str) -> &'a str {
+/// A text in a record; empty if it is missing.
+pub(crate) fn text_at<'a>(record: &'a Value, pointer: &str) -> &'a str {
     record.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }

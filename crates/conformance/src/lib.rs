@@ -1,42 +1,46 @@
-//! The conformance corpus: one set of stories, played on every surface.
+//! The conformance corpus: one set of scenarios, played on every surface.
 //!
-//! A [`Scenario`] is a YAML file that says what happens and what must be
-//! answered. A [`Driver`] plays it on one surface of the product, so that the
-//! engine, the runtime on a store in memory, `jackline stdio`, the hooks of clients, the MCP proxy and whatever comes later are held
-//! to the same verdicts. What a driver can't pass yet stands in its [`Baseline`];
-//! what can't be told on a surface at all the driver itself says.
+//! A [`Scenario`] is a YAML file with events and the expected verdicts. A [`ScenarioDriver`] plays it on
+//! one surface of the product. So the engine, the runtime with a store in memory, `jackline stdio`,
+//! the hooks of clients and the MCP proxy must give the same verdicts. The [`Baseline`] of a driver
+//! lists the scenarios that it can't pass yet. The driver itself reports which scenarios can't be
+//! played on its surface.
 
 mod baseline;
 mod claude;
+mod client_scene;
 mod clock;
 mod driver;
 mod engine;
+mod event_sender;
 mod journals;
 mod matching;
 mod memory;
-mod place;
 mod proxy;
 mod scenario;
-mod scene;
+mod scenario_directories;
 mod stdio;
-mod telling;
-mod world;
+mod workspace_model;
 
 pub use baseline::{Baseline, BaselineError};
 pub use claude::HookDriver;
-pub use driver::{Driver, Failure, ScenarioPerson, Stage, WorkspaceFiles, play};
+pub use driver::{
+    ScenarioDriver, ScenarioFailure, ScenarioPerson, ScenarioStage, WorkspaceFiles, play_scenario,
+};
 pub use engine::EngineDriver;
-pub use matching::{Mismatch, mismatches};
+pub use event_sender::EventSenders;
+pub use matching::{ExpectationMismatch, find_mismatches};
 pub use memory::MemoryDriver;
-pub use place::Program;
 pub use proxy::ProxyDriver;
-pub use scenario::{Act, Scenario, ScenarioError, Step, load_corpus, parse_scenario};
+pub use scenario::{
+    Scenario, ScenarioAction, ScenarioError, ScenarioStep, load_corpus, parse_scenario,
+};
+pub use scenario_directories::JacklineProgram;
 pub use stdio::StdioDriver;
-pub use telling::Telling;
 
 use std::path::PathBuf;
 
-/// Where the scenarios and baselines lie.
+/// The directory of the scenarios and baselines.
 pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }

@@ -1,46 +1,51 @@
-//! Whether a verdict is what a scenario expects.
+//! Compares a verdict with the expectation of a scenario.
 //!
-//! A scenario names only what its story is about, so an object matches by
-//! subset. A list matches whole, since an objection too many is as wrong as one
-//! too few. `null` says that a field must not be there.
+//! A scenario lists only the fields that matter for it, so an object matches by subset. A list must
+//! match completely, because an additional violation is also wrong. `null` means that the field
+//! must be missing.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// One place where a verdict is not what was expected.
+/// One difference between a verdict and the expectation.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mismatch {
-    /// Where it is, such as `violations[0].guard`; empty for the whole verdict.
+pub struct ExpectationMismatch {
+    /// The path of the field, such as `violations[0].guard`; empty for the whole verdict.
     pub path: String,
-    /// What was expected there.
+    /// The expected value.
     pub expected: Value,
-    /// What is there; none where nothing is.
+    /// The actual value; `None` if it is missing.
     pub actual: Option<Value>,
 }
 
-impl fmt::Display for Mismatch {
+impl fmt::Display for ExpectationMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = if self.path.is_empty() { "the verdict" } else { &self.path };
+        let field = if self.path.is_empty() { "the verdict" } else { &self.path };
         match &self.expected {
-            Value::Null => write!(f, "`{place}` must be absent")?,
-            expected => write!(f, "`{place}` must be {expected}")?,
+            Value::Null => write!(f, "`{field}` must be absent")?,
+            expected => write!(f, "`{field}` must be {expected}")?,
         }
         match &self.actual {
-            Some(actual) => write!(f, ", and is {actual}"),
-            None => write!(f, ", and is absent"),
+            Some(actual) => write!(f, ", but is {actual}"),
+            None => write!(f, ", but is absent"),
         }
     }
 }
 
-/// Every place where `actual` is not what `expected` says, in order.
-pub fn mismatches(expected: &Value, actual: &Value) -> Vec<Mismatch> {
+/// Every difference between `actual` and `expected`, in order.
+pub fn find_mismatches(expected: &Value, actual: &Value) -> Vec<ExpectationMismatch> {
     let mut found = Vec::new();
     compare(String::new(), expected, Some(actual), &mut found);
     found
 }
 
-fn compare(path: String, expected: &Value, actual: Option<&Value>, found: &mut Vec<Mismatch>) {
+fn compare(
+    path: String,
+    expected: &Value,
+    actual: Option<&Value>,
+    found: &mut Vec<ExpectationMismatch>,
+) {
     match (expected, actual) {
         (Value::Null, None | Some(Value::Null)) => {}
         (Value::Object(wanted), Some(Value::Object(given))) => {
@@ -56,7 +61,11 @@ fn compare(path: String, expected: &Value, actual: Option<&Value>, found: &mut V
         }
         (expected, Some(actual)) if expected == actual => {}
         (expected, actual) => {
-            found.push(Mismatch { path, expected: expected.clone(), actual: actual.cloned() });
+            found.push(ExpectationMismatch {
+                path,
+                expected: expected.clone(),
+                actual: actual.cloned(),
+            });
         }
     }
 }
@@ -67,7 +76,7 @@ mod tests {
     use serde_json::json;
 
     fn texts(expected: &Value, actual: &Value) -> Vec<String> {
-        mismatches(expected, actual).iter().map(ToString::to_string).collect()
+        find_mismatches(expected, actual).iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -79,8 +88,8 @@ mod tests {
         assert_eq!(
             texts(&json!({"decision": "deny", "stop": {"detail": "y"}}), &verdict),
             [
-                r#"`decision` must be "deny", and is "allow""#,
-                r#"`stop.detail` must be "y", and is "x""#
+                r#"`decision` must be "deny", but is "allow""#,
+                r#"`stop.detail` must be "y", but is "x""#
             ]
         );
     }
@@ -90,12 +99,12 @@ mod tests {
         let verdict = json!({"violations": [{"guard": "a", "id": 1}, {"guard": "b", "id": 2}]});
         let expect = |guards: &[&str]| {
             let list: Vec<Value> = guards.iter().map(|guard| json!({"guard": guard})).collect();
-            mismatches(&json!({"violations": list}), &verdict).len()
+            find_mismatches(&json!({"violations": list}), &verdict).len()
         };
         assert_eq!(expect(&["a", "b"]), 0);
-        assert_eq!(expect(&["b", "a"]), 2, "order counts");
-        assert_eq!(expect(&["a"]), 1, "one too many is wrong");
-        assert_eq!(expect(&["a", "b", "c"]), 1, "one too few is wrong");
+        assert_eq!(expect(&["b", "a"]), 2, "the order matters");
+        assert_eq!(expect(&["a"]), 1, "an additional item is wrong");
+        assert_eq!(expect(&["a", "b", "c"]), 1, "a missing item is wrong");
     }
 
     #[test]
@@ -103,11 +112,11 @@ mod tests {
         assert_eq!(texts(&json!({"stop": null}), &json!({"decision": "allow"})), [""; 0]);
         assert_eq!(
             texts(&json!({"stop": null}), &json!({"stop": {"code": "CAPPED"}})),
-            [r#"`stop` must be absent, and is {"code":"CAPPED"}"#]
+            [r#"`stop` must be absent, but is {"code":"CAPPED"}"#]
         );
         assert_eq!(
             texts(&json!({"stop": {}}), &json!({"decision": "allow"})),
-            ["`stop` must be {}, and is absent"]
+            ["`stop` must be {}, but is absent"]
         );
     }
 
@@ -119,7 +128,7 @@ mod tests {
             (json!([]), json!({})),
             (json!(false), json!(null)),
         ] {
-            assert_eq!(mismatches(&expected, &actual).len(), 1, "{expected} and {actual}");
+            assert_eq!(find_mismatches(&expected, &actual).len(), 1, "{expected} and {actual}");
         }
     }
 }

@@ -1,47 +1,46 @@
-//! Plays a scenario through the runtime in this process, with everything that outlasts an event
-//! in memory.
+//! Plays a scenario through the runtime in this process, with all durable state in memory.
 //!
-//! The workspace is a real directory. The journals, the compiled definitions and a person's
-//! approvals are in memory, so this proves that nothing above the store and the state home needs
-//! files.
+//! The workspace is a real directory. The journals, the compiled definitions and the approvals are
+//! in memory. So this proves that no code above the store and the state home needs files.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use jackline_analysis::Replay;
 use jackline_engine::{SessionId, Timestamp, wire};
-use jackline_host::{HostAccess, MemoryStateHome, Pin, Pins, StateHome};
-use jackline_journal::{MemoryStore, Reading, SessionFilter, Store as _, Verifier};
-use jackline_runtime::{Definitions, Runtime, inspect};
+use jackline_host::{AgentApproval, AgentApprovals, HostAccess, MemoryStateHome, StateHome};
+use jackline_journal::{MemoryStore, ReadMode, SessionFilter, Store as _, Verifier};
+use jackline_runtime::{Definitions, Runtime, load_session};
 use serde_json::Value;
 
-use crate::driver::{Driver, ScenarioPerson, Stage, WorkspaceFiles};
-use crate::place::{Place, Program};
-use crate::scenario::{Act, PERSON, SESSION, START, Scenario, Step};
+use crate::driver::{ScenarioDriver, ScenarioPerson, ScenarioStage, WorkspaceFiles};
+use crate::scenario::{PERSON, SESSION, START, Scenario, ScenarioAction, ScenarioStep};
+use crate::scenario_directories::{JacklineProgram, ScenarioDirectories};
 
-/// Why a scenario with the off switch can't be told.
-const NO_SWITCH: &str = "the off switch is a file, and memory has none";
+/// Why a scenario with the off switch can't be played.
+const NO_OFF_SWITCH: &str = "the off switch is a file, which this driver does not have";
 
-/// The runtime on a store in memory.
+/// A driver for the runtime with a store in memory.
 pub struct MemoryDriver;
 
-impl Driver for MemoryDriver {
+impl ScenarioDriver for MemoryDriver {
     fn name(&self) -> &'static str {
         "memory"
     }
 
-    fn plays(&self, scenario: &Scenario) -> Result<(), String> {
-        let switches = |step: &Step| matches!(step.act, Act::Off(_) | Act::On);
-        if scenario.steps.iter().any(switches) {
-            return Err(NO_SWITCH.to_owned());
+    fn can_play(&self, scenario: &Scenario) -> Result<(), String> {
+        let uses_switch =
+            |step: &ScenarioStep| matches!(step.act, ScenarioAction::Off(_) | ScenarioAction::On);
+        if scenario.steps.iter().any(uses_switch) {
+            return Err(NO_OFF_SWITCH.to_owned());
         }
         Ok(())
     }
 
-    fn stage(&self, scenario: &Scenario) -> Result<Box<dyn Stage>, String> {
-        // No command of the binary runs here; the place is only a workspace.
-        let mut place = Place::new(&Program::new("jackline"))?;
-        place.furnish(scenario, START)?;
+    fn stage(&self, scenario: &Scenario) -> Result<Box<dyn ScenarioStage>, String> {
+        // This driver runs no binary; the directories only provide a workspace.
+        let mut place = ScenarioDirectories::new(&JacklineProgram::new("jackline"))?;
+        place.write_start(scenario, START)?;
         let (store, home) = (MemoryStore::default(), MemoryStateHome::default());
         let runtime = runtime(&place, &store, &home);
         Ok(Box::new(MemoryStage { place, store, home, runtime, session: session(SESSION)? }))
@@ -49,15 +48,15 @@ impl Driver for MemoryDriver {
 }
 
 struct MemoryStage {
-    place: Place,
+    place: ScenarioDirectories,
     store: MemoryStore,
     home: MemoryStateHome,
     runtime: Runtime,
-    /// The session of lines that name none: that of the line before.
+    /// The session of lines that name none: that of the previous line.
     session: SessionId,
 }
 
-fn runtime(place: &Place, store: &MemoryStore, home: &MemoryStateHome) -> Runtime {
+fn runtime(place: &ScenarioDirectories, store: &MemoryStore, home: &MemoryStateHome) -> Runtime {
     let host = HostAccess::with_state_home(Arc::new(home.clone())).with_home(PERSON.into());
     let directory = PathBuf::from(place.workspace_text());
     Runtime::new(store.clone(), Definitions::new(None, host), directory)
@@ -67,7 +66,7 @@ fn session(name: &str) -> Result<SessionId, String> {
     SessionId::parse(name).map_err(|error| error.to_string())
 }
 
-impl Stage for MemoryStage {
+impl ScenarioStage for MemoryStage {
     fn send(&mut self, line: &str, _: Timestamp) -> Result<Value, String> {
         let answer = match wire::parse_line(line.as_bytes(), Some(&self.session)) {
             Ok(event) => {
@@ -98,17 +97,17 @@ impl Stage for MemoryStage {
         let entries = self.store.list(&SessionFilter::default());
         for entry in entries.map_err(|error| error.to_string())? {
             let problem = |text: String| format!("session `{}`: {text}", entry.name);
-            let view = self.store.view(&entry, Reading::Consistent);
+            let view = self.store.view(&entry, ReadMode::Consistent);
             let view = view.map_err(|error| problem(error.to_string()))?;
-            let (mut verifier, mut replay) = (Verifier::new(view.saved()), Replay::default());
+            let (mut verifier, mut replay) = (Verifier::new(view.saved_head()), Replay::default());
             let torn = view.for_each(|line| {
-                verifier.line(line);
-                replay.line(&view, line)
+                verifier.check_line(line);
+                replay.replay_line(&view, line)
             });
             let torn = torn.map_err(|error| problem(error.to_string()))?;
             let verified = verifier.finish(torn);
             if !verified.is_clean() {
-                return Err(problem(format!("verification finds {verified:?}")));
+                return Err(problem(format!("verification found problems: {verified:?}")));
             }
             let report = replay.finish();
             if !report.is_proven() {
@@ -121,20 +120,20 @@ impl Stage for MemoryStage {
 
 impl ScenarioPerson for MemoryStage {
     fn off(&mut self, _: &str, _: Timestamp) -> Result<(), String> {
-        Err(NO_SWITCH.to_owned())
+        Err(NO_OFF_SWITCH.to_owned())
     }
 
     fn on(&mut self) -> Result<(), String> {
-        Err(NO_SWITCH.to_owned())
+        Err(NO_OFF_SWITCH.to_owned())
     }
 
     fn approve(&mut self, name: &str) -> Result<(), String> {
         let id = session(name)?;
         let failed = |error: jackline_journal::StoreError| error.to_string();
         let entry = self.store.entry(&id).map_err(failed)?.ok_or("no such session")?;
-        let session = inspect(&self.store, &entry).map_err(failed)?;
+        let session = load_session(&self.store, &entry).map_err(failed)?;
         let definition = session.definition();
-        let pin = Pin {
+        let pin = AgentApproval {
             checksum: session.agent_checksum(),
             definition: definition.name.clone(),
             workflow: definition.identity.as_ref().and_then(|it| it.workflow.clone()),
@@ -144,6 +143,6 @@ impl ScenarioPerson for MemoryStage {
             why: Some("it is known".to_owned()),
         };
         let home: Arc<dyn StateHome> = Arc::new(self.home.clone());
-        Pins::of(home).approve(&pin).map_err(failed)
+        AgentApprovals::of(home).approve(&pin).map_err(failed)
     }
 }

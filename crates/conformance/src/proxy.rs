@@ -1,15 +1,15 @@
 //! Plays a scenario through the real `jackline mcp wrap`.
 //!
-//! A call is what the client asks the proxy for, and its result what a server behind it
-//! answers. The verdict is the one that the session's journal then ends with, and what
-//! the client and the server got must say the same.
+//! A call is a request of the client to the proxy, and its result is an answer of the server behind
+//! it. The verdict is read from the end of the session's journal. The messages to the client and
+//! the server must express the same verdict.
 //!
-//! Everything else that happens to a session is told beside the proxy (see `telling`),
-//! and so is the time, in which neither client nor server has a say.
+//! All other events are sent beside the proxy (see `event_sender`). This includes the time, which
+//! neither client nor server can set.
 
-mod heard;
-mod process;
-mod tell;
+mod check_messages;
+mod peers;
+mod proxy_process;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,53 +17,53 @@ use std::time::Duration;
 use jackline_engine::{Event, EventKind, SessionId, Timestamp, ToolProposed, Verdict};
 use serde_json::Value;
 
-use crate::clock::looks_at_time;
-use crate::driver::{Driver, ScenarioPerson, Stage, WorkspaceFiles};
-use crate::journals::text;
-use crate::place::Program;
-use crate::scenario::{Act, Scenario};
-use crate::scene::Scene;
-use crate::telling::{Telling, event, event_at};
-use process::{Heard, Proxy};
-use tell::{Teller, Time, Told};
+use crate::client_scene::ClientScene;
+use crate::clock::depends_on_time;
+use crate::driver::{ScenarioDriver, ScenarioPerson, ScenarioStage, WorkspaceFiles};
+use crate::event_sender::{EventSenders, parse_client_event, parse_client_event_at};
+use crate::journals::text_at;
+use crate::scenario::{Scenario, ScenarioAction};
+use crate::scenario_directories::JacklineProgram;
+use peers::{ProxyDelivery, ScriptedPeers, TimeSource};
+use proxy_process::{ProxyMessage, ProxyProcess};
 
-/// How long a server may be silent.
-const SILENCE_S: u64 = 300;
+/// The timeout of the server in most scenarios.
+const TIMEOUT_S: u64 = 300;
 
-/// The same where a scenario is about that. Everything else in it is over sooner.
-const SILENCE_SHORT_S: u64 = 2;
+/// The timeout in a scenario about timeouts. Everything else in such a scenario takes less time.
+const TIMEOUT_SHORT_S: u64 = 2;
 
-/// How often is looked for a record of which nobody says that it is there, a millisecond each.
-const LOOKS_MAX: usize = 60_000;
+/// How often the journal is read while waiting for a record, once per millisecond.
+const JOURNAL_READS_MAX: usize = 60_000;
 
-/// The `jackline` binary as a proxy before an MCP server.
+/// A driver for the `jackline` binary as a proxy in front of an MCP server.
 pub struct ProxyDriver {
-    program: Program,
+    program: JacklineProgram,
 }
 
 impl ProxyDriver {
     /// A driver for a binary.
-    pub fn new(program: Program) -> Self {
+    pub fn new(program: JacklineProgram) -> Self {
         Self { program }
     }
 
-    /// Who tells a scenario on this surface; an error says why nobody can.
-    pub fn telling(scenario: &Scenario) -> Result<Telling, String> {
-        let mut teller = Teller::new("/workspace".to_owned(), time(scenario));
-        let (mut client, mut others) = (false, looks_at_time(scenario));
+    /// Returns which senders a scenario needs here, or why it can't be played here.
+    pub fn senders(scenario: &Scenario) -> Result<EventSenders, String> {
+        let mut teller = ScriptedPeers::new("/workspace".to_owned(), time(scenario));
+        let (mut client, mut others) = (false, depends_on_time(scenario));
         for step in &scenario.steps {
             let (line, expect) = match &step.act {
-                Act::Send { line, expect } => (line, expect),
-                Act::Restart => {
+                ScenarioAction::Send { line, expect } => (line, expect),
+                ScenarioAction::Restart => {
                     teller.restarted();
                     continue;
                 }
                 _ => continue,
             };
-            let event = event_at(step, line)?;
-            match teller.tell(&event)? {
-                Told::Beside => others = true,
-                Told::Call { call, .. } => {
+            let event = parse_client_event_at(step, line)?;
+            match teller.deliver(&event)? {
+                ProxyDelivery::Beside => others = true,
+                ProxyDelivery::Call { call, .. } => {
                     client = true;
                     if is_refusal(expect) {
                         teller.refused(&event.session, &call);
@@ -72,74 +72,73 @@ impl ProxyDriver {
                 _ => {}
             }
         }
-        Telling::by(client, others)
+        EventSenders::from_parts(client, others)
     }
 }
 
-fn time(scenario: &Scenario) -> Time {
-    if looks_at_time(scenario) { Time::IsTold } else { Time::Passes }
+fn time(scenario: &Scenario) -> TimeSource {
+    if depends_on_time(scenario) { TimeSource::Harness } else { TimeSource::RealClock }
 }
 
-/// Whether a call is not expected to run.
+/// Whether a call is expected not to run.
 fn is_refusal(expect: &Value) -> bool {
     let decision = expect.get("decision").and_then(Value::as_str);
-    let holds = expect.get("enforced").and_then(Value::as_bool) != Some(false);
-    holds && matches!(decision, Some("deny" | "ask" | "pause" | "stop"))
+    let is_enforced = expect.get("enforced").and_then(Value::as_bool) != Some(false);
+    is_enforced && matches!(decision, Some("deny" | "ask" | "pause" | "stop"))
 }
 
-impl Driver for ProxyDriver {
+impl ScenarioDriver for ProxyDriver {
     fn name(&self) -> &'static str {
         "proxy"
     }
 
-    fn plays(&self, scenario: &Scenario) -> Result<(), String> {
-        Self::telling(scenario).map(drop)
+    fn can_play(&self, scenario: &Scenario) -> Result<(), String> {
+        Self::senders(scenario).map(drop)
     }
 
-    fn stage(&self, scenario: &Scenario) -> Result<Box<dyn Stage>, String> {
-        let scene = Scene::new(&self.program, scenario)?;
-        let silent = |line: &String| line.contains(r#""status":"timeout""#);
-        let short = scenario
-            .steps
-            .iter()
-            .any(|step| matches!(&step.act, Act::Send { line, .. } if silent(line)));
+    fn stage(&self, scenario: &Scenario) -> Result<Box<dyn ScenarioStage>, String> {
+        let scene = ClientScene::new(&self.program, scenario)?;
+        let has_timeout = |line: &String| line.contains(r#""status":"timeout""#);
+        let is_short = scenario.steps.iter().any(
+            |step| matches!(&step.act, ScenarioAction::Send { line, .. } if has_timeout(line)),
+        );
         Ok(Box::new(ProxyStage {
-            teller: Teller::new(scene.place.workspace_text(), time(scenario)),
+            peers: ScriptedPeers::new(scene.directories.workspace_text(), time(scenario)),
             scene,
             proxies: BTreeMap::new(),
-            timeout_s: if short { SILENCE_SHORT_S } else { SILENCE_S },
+            timeout_s: if is_short { TIMEOUT_SHORT_S } else { TIMEOUT_S },
             numbers: BTreeMap::new(),
         }))
     }
 }
 
 struct ProxyStage {
-    scene: Scene,
-    teller: Teller,
+    scene: ClientScene,
+    peers: ScriptedPeers,
     /// The proxy of each session that has one.
-    proxies: BTreeMap<SessionId, Proxy>,
+    proxies: BTreeMap<SessionId, ProxyProcess>,
     timeout_s: u64,
-    /// What the proxy calls each call.
+    /// The proxy's id of each call.
     numbers: BTreeMap<(SessionId, String), String>,
 }
 
-impl Stage for ProxyStage {
+impl ScenarioStage for ProxyStage {
     fn send(&mut self, line: &str, now: Timestamp) -> Result<Value, String> {
-        let event = event(line)?;
-        let told = self.teller.tell(&event)?;
-        if told == Told::Beside {
+        let event = parse_client_event(line)?;
+        let delivery = self.peers.deliver(&event)?;
+        if delivery == ProxyDelivery::Beside {
             let line = self.scene.clock.to_real(line, now)?;
-            let verdict = self.scene.send_beside(&self.numbered(&event, &line)?)?;
-            return self.as_told(&event.session, &self.scene.clock.to_scenario(verdict));
+            let verdict = self.scene.send_by_stdio(&self.with_proxy_ids(&event, &line)?)?;
+            return self.with_scenario_ids(&event.session, &self.scene.clock.to_scenario(verdict));
         }
         if let Some(tick) = self.scene.clock.tick(event.session.as_str(), now) {
-            self.scene.send_beside(&tick)?;
+            self.scene.send_by_stdio(&tick)?;
         }
         let verdict = self
-            .pass(&event, told)
-            .map_err(|problem| self.scene.place.with_complaints(&problem))?;
+            .send_through(&event, delivery)
+            .map_err(|problem| self.scene.directories.with_stderr(&problem))?;
         let verdict = serde_json::to_value(verdict).map_err(|error| error.to_string())?;
-        self.as_told(&event.session, &self.scene.clock.to_scenario(verdict))
+        self.with_scenario_ids(&event.session, &self.scene.clock.to_scenario(verdict))
     }
 
     fn person(&mut self) -> &mut dyn ScenarioPerson {
@@ -151,109 +150,113 @@ impl Stage for ProxyStage {
     }
 
     fn files(&mut self) -> &mut dyn WorkspaceFiles {
-        &mut self.scene.place
+        &mut self.scene.directories
     }
 
     fn restart(&mut self) -> Result<(), String> {
-        // Killed: a proxy that may say goodbye ends its session.
+        // Kill the proxies, because a proxy that exits normally ends its session.
         self.proxies.clear();
-        self.teller.restarted();
-        self.scene.end_beside()
+        self.peers.restarted();
+        self.scene.end_stdio()
     }
 
     fn finish(mut self: Box<Self>) -> Result<(), String> {
         for (_, proxy) in std::mem::take(&mut self.proxies) {
-            proxy.leave().map_err(|problem| self.scene.place.with_complaints(&problem))?;
+            proxy.leave().map_err(|problem| self.scene.directories.with_stderr(&problem))?;
         }
-        self.scene.end_beside()?;
-        self.scene.place.prove_journals()
+        self.scene.end_stdio()?;
+        self.scene.directories.check_journals()
     }
 }
 
 impl ProxyStage {
-    /// Has something pass the proxy, and gives what was decided on it.
-    fn pass(&mut self, event: &Event, told: Told) -> Result<Verdict, String> {
-        match told {
-            Told::Call { call, line } => {
+    /// Sends an event through the proxy, and returns the verdict.
+    fn send_through(&mut self, event: &Event, delivery: ProxyDelivery) -> Result<Verdict, String> {
+        match delivery {
+            ProxyDelivery::Call { call, line } => {
                 let heard = self.proxy(&event.session)?.send(&line)?;
-                let verdict = self.decided(event)?;
-                heard::check_call(&line, &heard, &verdict)?;
+                let verdict = self.recorded_verdict(event)?;
+                check_messages::check_call(&line, &heard, &verdict)?;
                 match heard {
-                    Heard::Server(_) => self.owe(event, &verdict, false)?,
-                    _ => self.teller.refused(&event.session, &call),
+                    ProxyMessage::Server(_) => self.expect_texts(event, &verdict, false)?,
+                    _ => self.peers.refused(&event.session, &call),
                 }
                 Ok(verdict)
             }
-            Told::Result { call, result } => {
+            ProxyDelivery::Result { call, result } => {
                 let got = self.proxy(&event.session)?.answer(&call, &result)?;
-                let verdict = self.decided(event)?;
-                self.owe(event, &verdict, true)?;
-                let owed = std::mem::take(&mut self.proxy(&event.session)?.owed);
-                heard::check_result(&result, &got, &owed, &verdict)?;
+                let verdict = self.recorded_verdict(event)?;
+                self.expect_texts(event, &verdict, true)?;
+                let owed = std::mem::take(&mut self.proxy(&event.session)?.expected_texts);
+                check_messages::check_result(&result, &got, &owed, &verdict)?;
                 Ok(verdict)
             }
-            Told::Cancel { call } => {
+            ProxyDelivery::Cancel { call } => {
                 self.proxy(&event.session)?.cancel(&call)?;
-                let verdict = self.decided(event)?;
-                self.owe(event, &verdict, true)?;
+                let verdict = self.recorded_verdict(event)?;
+                self.expect_texts(event, &verdict, true)?;
                 Ok(verdict)
             }
-            Told::Silence { call } => {
-                let got = self.proxy(&event.session)?.silence(&call)?;
-                heard::check_failure("timeout", &got)?;
-                let verdict = self.decided(event)?;
-                self.owe(event, &verdict, true)?;
+            ProxyDelivery::Timeout { call } => {
+                let got = self.proxy(&event.session)?.wait_for_timeout(&call)?;
+                check_messages::check_failure("timeout", &got)?;
+                let verdict = self.recorded_verdict(event)?;
+                self.expect_texts(event, &verdict, true)?;
                 Ok(verdict)
             }
-            Told::Crash { call } => {
+            ProxyDelivery::Crash { call } => {
                 let got = self.proxy(&event.session)?.crash(&call)?;
-                heard::check_failure("server_gone", &got)?;
+                check_messages::check_failure("server_gone", &got)?;
                 self.proxies.remove(&event.session);
-                self.decided(event)
+                self.recorded_verdict(event)
             }
-            Told::Leave => {
+            ProxyDelivery::Leave => {
                 let proxy = self.proxies.remove(&event.session).ok_or("no proxy runs")?;
                 proxy.leave()?;
-                self.decided(event)
+                self.recorded_verdict(event)
             }
-            Told::Beside => Err("this is told beside the proxy".to_owned()),
+            ProxyDelivery::Beside => Err("this event must be sent beside the proxy".to_owned()),
         }
     }
 
-    /// The proxy of a session, started where there is none.
-    fn proxy(&mut self, session: &SessionId) -> Result<&mut Proxy, String> {
+    /// The proxy of a session. It is started if necessary.
+    fn proxy(&mut self, session: &SessionId) -> Result<&mut ProxyProcess, String> {
         if !self.proxies.contains_key(session) {
-            let directory = self.teller.project(session);
-            let proxy =
-                Proxy::start(&self.scene.place, session.as_str(), directory, self.timeout_s)?;
+            let directory = self.peers.project(session);
+            let proxy = ProxyProcess::start(
+                &self.scene.directories,
+                session.as_str(),
+                directory,
+                self.timeout_s,
+            )?;
             self.proxies.insert(session.clone(), proxy);
         }
         self.proxies.get_mut(session).ok_or_else(|| "no proxy runs".to_owned())
     }
 
-    /// The verdict that was recorded since the last look. A proxy says itself that its
-    /// session begins.
-    fn decided(&mut self, event: &Event) -> Result<Verdict, String> {
-        for _ in 0..LOOKS_MAX {
-            let recorded = self.scene.journals.recorded(&self.scene.place)?;
-            let of_event = |record: &&Value| text(record, "/event/event") == event.kind.name();
+    /// The verdict that was recorded since the last read. The proxy itself records the start of its
+    /// session.
+    fn recorded_verdict(&mut self, event: &Event) -> Result<Verdict, String> {
+        for _ in 0..JOURNAL_READS_MAX {
+            let recorded = self.scene.journals.recorded(&self.scene.directories)?;
+            let of_event = |record: &&Value| text_at(record, "/event/event") == event.kind.name();
             if let Some(record) = recorded.iter().find(of_event) {
-                self.scene.clock.learn(record);
+                self.scene.clock.learn_start(record);
                 if let EventKind::ToolProposed(ToolProposed { call: Some(call), .. }) = &event.kind
                 {
                     let key = (event.session.clone(), call.as_str().to_owned());
-                    self.numbers.insert(key, text(record, "/event/call").to_owned());
+                    self.numbers.insert(key, text_at(record, "/event/call").to_owned());
                 }
-                return heard::verdict_of(event, record);
+                return check_messages::verdict_of(event, record);
             }
-            // A call that is taken back is answered to nobody.
+            // A cancelled call has no answer to wait for, so the journal is read repeatedly.
             std::thread::sleep(Duration::from_millis(1));
         }
-        Err("nothing was recorded".to_owned())
+        Err("no event was recorded".to_owned())
     }
 
-    /// A line in which a person names a call as the proxy does.
-    fn numbered(&self, event: &Event, line: &str) -> Result<String, String> {
+    /// A line in which the call has the proxy's id.
+    fn with_proxy_ids(&self, event: &Event, line: &str) -> Result<String, String> {
         let mut line: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
         if let Some(call) = line.get_mut("call") {
             let key = (event.session.clone(), call.as_str().unwrap_or_default().to_owned());
@@ -264,10 +267,10 @@ impl ProxyStage {
         Ok(line.to_string())
     }
 
-    /// A verdict that names calls as the scenario does.
-    fn as_told(&self, session: &SessionId, verdict: &Value) -> Result<Value, String> {
+    /// A verdict in which calls have the scenario's ids.
+    fn with_scenario_ids(&self, session: &SessionId, verdict: &Value) -> Result<Value, String> {
         let mut text = verdict.to_string();
-        // Where the proxy has joined, its names are like nothing else that is said.
+        // In a joined session, the proxy's ids differ from all other text.
         let own = |((of, _), name): &(&(SessionId, String), &String)| {
             of == session && name.starts_with("mcp-")
         };
@@ -277,9 +280,14 @@ impl ProxyStage {
         serde_json::from_str(&text).map_err(|error| error.to_string())
     }
 
-    fn owe(&mut self, event: &Event, verdict: &Verdict, result: bool) -> Result<(), String> {
-        let words = heard::owes(verdict, result);
-        self.proxy(&event.session)?.owed.extend(words);
+    fn expect_texts(
+        &mut self,
+        event: &Event,
+        verdict: &Verdict,
+        result: bool,
+    ) -> Result<(), String> {
+        let words = check_messages::expected_text(verdict, result);
+        self.proxy(&event.session)?.expected_texts.extend(words);
         Ok(())
     }
 }
@@ -287,50 +295,63 @@ impl ProxyStage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event_sender::CorpusTally;
     use crate::parse_scenario;
-    use crate::telling::Tally;
 
-    /// How much of the corpus can be told; it only ever grows.
+    /// The minimum parts of the corpus that can be played. They may only grow.
     const BY_CLIENT_MIN: usize = 185;
     const TOLD_MIN: usize = 417;
 
     #[test]
-    fn most_of_the_corpus_passes_the_proxy() {
-        let Tally { by_client, together, untold } = Tally::of(ProxyDriver::telling);
-        assert!(by_client >= BY_CLIENT_MIN, "{by_client} scenarios are told by the client alone");
+    fn most_of_the_corpus_is_played_through_the_proxy() {
+        let CorpusTally { by_client, together, unplayable: untold } =
+            CorpusTally::count(ProxyDriver::senders);
+        assert!(
+            by_client >= BY_CLIENT_MIN,
+            "only {by_client} scenarios are played by the client alone"
+        );
         assert!(by_client + together >= TOLD_MIN, "{untold:#?}");
     }
 
     #[test]
-    fn what_mcp_cannot_say_is_said_of_the_scenario() {
+    fn unplayable_scenarios_have_a_reason() {
         let why = |steps: &str| {
             let source = format!("story: A.\ndefinition: 'version: 1'\nsteps: [{steps}]\n");
-            ProxyDriver::telling(&parse_scenario("a/b", source.as_bytes()).unwrap())
+            ProxyDriver::senders(&parse_scenario("a/b", source.as_bytes()).unwrap())
         };
         let call = "{ send: { event: tool_proposed, call: c, tool: T, args: {} } }";
         let with = |more: &str| format!("{call}, {{ send: {{ {more} }} }}");
-        assert_eq!(why(call), Ok(Telling::Client));
-        assert_eq!(why(&with("event: tool_finished, call: c, status: ok")), Ok(Telling::Client));
+        assert_eq!(why(call), Ok(EventSenders::Client));
+        assert_eq!(
+            why(&with("event: tool_finished, call: c, status: ok")),
+            Ok(EventSenders::Client)
+        );
         assert_eq!(
             why(&with("event: session_ended")),
-            Err("a session ends with an open call, which is then over".to_owned())
+            Err("a session ends while a call is open".to_owned())
         );
-        assert_eq!(why(&with("event: stop_proposed")), Ok(Telling::Together));
-        assert_eq!(why(&call.replace("{ send", "{ time: 5, send")), Ok(Telling::Together));
+        assert_eq!(why(&with("event: stop_proposed")), Ok(EventSenders::ClientAndOthers));
+        assert_eq!(
+            why(&call.replace("{ send", "{ time: 5, send")),
+            Ok(EventSenders::ClientAndOthers)
+        );
         for (steps, reason) in [
-            ("{ send: { event: stop_proposed } }".to_owned(), "the client has no part in it"),
-            (with("event: tool_finished, call: d, status: ok"), "no call that runs"),
+            (
+                "{ send: { event: stop_proposed } }".to_owned(),
+                "the client sends none of its events",
+            ),
+            (with("event: tool_finished, call: d, status: ok"), "no running call"),
             (with("event: tool_finished, call: c, status: ok, exit_code: 1"), "exit status"),
             (with("event: tool_finished, call: c, status: timeout, result: a"), "`timeout`"),
             (with("event: tool_proposed, call: c, tool: T, args: {}"), "while it is open"),
-            (with("event: tool_proposed, call: d, tool: T, args_text: '{'"), "no JSON"),
+            (with("event: tool_proposed, call: d, tool: T, args_text: '{'"), "not JSON"),
             (with("event: tool_proposed, call: d, tool: T, args: {}, cwd: a"), "directory"),
             (with("event: tool_proposed, call: d, tool: T, args: {}, actor: a"), "sub-agent"),
             (
                 format!(
                     "{call}, {{ restart: true }}, {{ send: {{ event: tool_finished, call: c, status: ok }} }}"
                 ),
-                "no call that runs",
+                "no running call",
             ),
         ] {
             let problem = why(&steps).unwrap_err();

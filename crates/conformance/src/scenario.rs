@@ -1,118 +1,117 @@
-//! Scenario files: one story each, in YAML.
+//! Scenario files: one story per YAML file.
 //!
-//! Loading fills in what every step would otherwise repeat: events belong to
-//! session `s` and happen at the scenario's clock, and a step that says nothing
-//! expects silence, which is `allow`.
+//! Loading adds defaults to every step: events belong to session `s` and happen at the scenario's
+//! clock. A step without `expect` expects `allow`.
 //!
 //! ```yaml
-//! story: One sentence that says what this shows.
+//! story: One sentence that describes the expected behaviour.
 //! definition: |
 //!   version: 1
 //!   completion: { files: [report.md] }
-//! files: { draft.md: "text" }      # the workspace at the start, an hour old
-//! links: { latest: draft.md }      # symbolic links, by path, to where they lead
+//! files: { draft.md: "text" }      # the workspace at the start, one hour old
+//! links: { latest: draft.md }      # symbolic links: path and target
 //! steps:
 //!   - send: { event: stop_proposed }
 //!     time: 90                     # seconds since the start, until the next `time`
 //!     expect: { decision: deny, completion: { missing: [report.md] }, stop: null }
 //!   - write: { report.md: "text" }
 //!   - remove: [draft.md]
-//!   - holds: { report.md: "text", draft.md: null }   # what is in the workspace now
+//!   - holds: { report.md: "text", draft.md: null }   # the expected files of the workspace
 //!   - restart: true
-//!   - "off": maintenance            # a person switches the guard off for half an hour, and why
+//!   - "off": maintenance            # a person turns the guard off for half an hour, with a reason
 //!   - "on": true                    # and on again
 //!   - approve: s                    # a person approves the agent of this session
 //!   - line: 'raw text'
 //!     expect: { decision: deny, error: { kind: json } }
-//!   - repeat: 3                     # these steps, three times over
+//!   - repeat: 3                     # repeat these steps three times
 //!     from: 1                       # the first number, if it is not 1
-//!     every: 60                     # seconds from one time to the next, if any
+//!     every: 60                     # seconds between repetitions, if any
 //!     steps:
 //!       - send: { event: tool_finished, call: "c{n}", status: ok }
 //! ```
 //!
-//! `{n}` stands for the number of the repetition in every text of its steps.
-//! `{workspace}` in an event or a line stands for the absolute path of the workspace.
+//! `{n}` in a text is replaced by the number of the repetition. `{workspace}` in an event or a line
+//! is replaced by the absolute path of the workspace.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use jackline_definition::{Diagnostics, yaml};
-use jackline_engine::{Timestamp, nearest};
+use jackline_engine::{Timestamp, nearest_name};
 use serde_json::{Map, Value, json};
 
 /// The session of events that name none.
 pub(crate) const SESSION: &str = "s";
 
-/// The home directory of the person in every scenario; nothing is there.
+/// The home directory of the person in every scenario. It is empty.
 pub(crate) const PERSON: &str = "/Users/person";
 
-/// When every scenario starts: 2026-01-31T12:00:00Z.
+/// The start time of every scenario: 2026-01-31T12:00:00Z.
 pub(crate) const START: Timestamp = Timestamp::from_ms(1_769_860_800_000);
 
-/// How long the guard is switched off, where a scenario says so.
+/// How long `off` turns the guard off.
 pub(crate) const OFF_MS: u64 = 30 * 60_000;
 
-/// How often steps can be repeated.
+/// The largest number of repetitions.
 const REPEATS_MAX: u64 = 1_000;
 
-/// How long before the start the files of the workspace were written.
-pub(crate) const AGE_MS: i64 = 3_600_000;
+/// The age of the workspace files at the start.
+pub(crate) const FILE_AGE_MS: i64 = 3_600_000;
 
-/// One story and what must be answered in it.
+/// One story and its expected verdicts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
-    /// `area/name`, as the file is called.
+    /// The name `area/name`, from the file path.
     pub name: String,
-    /// One sentence that says what this shows.
+    /// One sentence that describes the expected behaviour.
     pub story: String,
     /// The definition in force, as YAML.
     pub definition: String,
-    /// The workspace at the start, by path.
+    /// The files of the workspace at the start, by path.
     pub files: BTreeMap<String, String>,
-    /// Symbolic links in it, by path, to where they lead.
+    /// Symbolic links in the workspace: path and target.
     pub links: BTreeMap<String, String>,
-    /// What happens.
-    pub steps: Vec<Step>,
+    /// The steps.
+    pub steps: Vec<ScenarioStep>,
 }
 
-/// One thing that happens.
+/// One step of a scenario.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
-    /// What the scenario's clock says.
+pub struct ScenarioStep {
+    /// The time on the scenario's clock.
     pub at: Timestamp,
-    /// What happens.
-    pub act: Act,
+    /// The action.
+    pub act: ScenarioAction,
 }
 
-/// What can happen in a scenario.
+/// An action in a scenario.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Act {
+pub enum ScenarioAction {
     /// An adapter sends a line.
     Send {
         /// The line.
         line: String,
-        /// What the verdict must hold.
+        /// The expected fields of the verdict.
         expect: Value,
     },
     /// Files change.
     Write(BTreeMap<String, String>),
-    /// Files go.
+    /// Files are removed.
     Remove(Vec<String>),
-    /// Files must be as they are said to be; none is a file that is not there.
-    Holds(BTreeMap<String, Option<String>>),
+    /// Files must have these contents; `None` means that the file must be missing.
+    Contains(BTreeMap<String, Option<String>>),
     /// The product ends and starts again.
     Restart,
-    /// A person switches the guard off for half an hour, and says why.
+    /// A person turns the guard off for half an hour, with a reason.
     Off(String),
-    /// A person switches it on again.
+    /// A person turns the guard on again.
     On,
     /// A person approves the agent of a session.
     Approve(String),
 }
 
-impl fmt::Display for Act {
+impl fmt::Display for ScenarioAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Send { line, .. } => write!(f, "send {line}"),
@@ -121,7 +120,7 @@ impl fmt::Display for Act {
                 write!(f, "write {}", paths.join(", "))
             }
             Self::Remove(paths) => write!(f, "remove {}", paths.join(", ")),
-            Self::Holds(files) => {
+            Self::Contains(files) => {
                 let paths: Vec<&str> = files.keys().map(String::as_str).collect();
                 write!(f, "holds {}", paths.join(", "))
             }
@@ -133,7 +132,7 @@ impl fmt::Display for Act {
     }
 }
 
-/// Why a scenario can't be played.
+/// Why a scenario can't be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
     /// The file or directory can't be read.
@@ -141,7 +140,7 @@ pub enum ScenarioError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the file system said.
+        /// The error of the file system.
         source: std::io::Error,
     },
     /// The file is not YAML.
@@ -152,16 +151,15 @@ pub enum ScenarioError {
     Malformed {
         /// The scenario.
         scenario: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// The file is not where scenarios are.
-    #[error("`{}` is not `<area>/<name>.yaml`", .0.display())]
+    /// The file is in the wrong directory or has the wrong extension.
+    #[error("the path `{}` must have the form `<area>/<name>.yaml`", .0.display())]
     Misplaced(PathBuf),
 }
 
-/// Loads the scenarios below a directory, sorted by name: those that are wanted
-/// by their name, and all of them where nothing is said.
+/// Loads the scenarios below a directory, sorted by name: all of them, or only the wanted one.
 pub fn load_corpus(directory: &Path, wanted: Option<&str>) -> Result<Vec<Scenario>, ScenarioError> {
     let mut scenarios = Vec::new();
     for area in entries(directory)? {
@@ -199,22 +197,22 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
     Ok(paths)
 }
 
-/// Reads one scenario.
+/// Parses one scenario.
 pub fn parse_scenario(name: &str, source: &[u8]) -> Result<Scenario, ScenarioError> {
     let mut diagnostics = Diagnostics::new(name);
     let root = yaml::parse(source, &mut diagnostics);
     let Some(root) = root.filter(|_| diagnostics.is_empty()) else {
         return Err(ScenarioError::Yaml(diagnostics));
     };
-    scenario(name, root.to_json())
+    parse_fields(name, root.to_json())
         .map_err(|problem| ScenarioError::Malformed { scenario: name.to_owned(), problem })
 }
 
-fn scenario(name: &str, value: Value) -> Result<Scenario, String> {
-    let mut fields = Fields::new(value, "a scenario")?;
+fn parse_fields(name: &str, value: Value) -> Result<Scenario, String> {
+    let mut fields = FieldReader::new(value, "a scenario")?;
     let story = fields.text("story")?.ok_or("`story` is missing")?;
     if !story.ends_with('.') {
-        return Err("`story` is a sentence and ends with a full stop".to_owned());
+        return Err("`story` must be a sentence that ends with a full stop".to_owned());
     }
     let definition = fields.text("definition")?.ok_or("`definition` is missing")?;
     let files = fields.files("files")?.unwrap_or_default();
@@ -224,60 +222,60 @@ fn scenario(name: &str, value: Value) -> Result<Scenario, String> {
     };
     fields.finish()?;
     if items.is_empty() {
-        return Err("`steps` is empty, so nothing is shown".to_owned());
+        return Err("`steps` is empty, so the scenario checks nothing".to_owned());
     }
     let mut at = START;
     let mut steps = Vec::new();
     for (number, item) in items.into_iter().enumerate() {
         let wrong = |problem| format!("step {}: {problem}", number + 1);
         if item.get("repeat").is_some() {
-            steps.extend(repeated(item, &mut at).map_err(wrong)?);
+            steps.extend(parse_repetition(item, &mut at).map_err(wrong)?);
         } else {
-            steps.push(step(item, &mut at).map_err(wrong)?);
+            steps.push(parse_step(item, &mut at).map_err(wrong)?);
         }
     }
     Ok(Scenario { name: name.to_owned(), story, definition, files, links, steps })
 }
 
-/// Steps that are taken several times over.
-fn repeated(value: Value, at: &mut Timestamp) -> Result<Vec<Step>, String> {
-    let mut fields = Fields::new(value, "a repetition")?;
+/// Parses steps that are repeated.
+fn parse_repetition(value: Value, at: &mut Timestamp) -> Result<Vec<ScenarioStep>, String> {
+    let mut fields = FieldReader::new(value, "a repetition")?;
     let mut number = |key, default| match fields.take(key) {
         None => Ok(default),
         Some(number) => number.as_u64().ok_or(format!("`{key}` must be a whole number")),
     };
     let (times, from, every) = (number("repeat", 0)?, number("from", 1)?, number("every", 0)?);
     let Some(Value::Array(items)) = fields.take("steps") else {
-        return Err("a repetition has a list of `steps`".to_owned());
+        return Err("a repetition must have a list of `steps`".to_owned());
     };
     fields.finish()?;
     if times == 0 || times > REPEATS_MAX || items.is_empty() {
-        return Err(format!("steps are repeated between 1 and {REPEATS_MAX} times"));
+        return Err(format!("steps must be repeated between 1 and {REPEATS_MAX} times"));
     }
     let mut steps = Vec::new();
     for n in from..from.saturating_add(times) {
         for item in &items {
             let mut item = item.clone();
-            fill_in(&mut item, &n.to_string());
-            steps.push(step(item, at)?);
+            insert_number(&mut item, &n.to_string());
+            steps.push(parse_step(item, at)?);
         }
         *at = at.plus_ms(every.saturating_mul(1000));
     }
     Ok(steps)
 }
 
-/// Puts the number of a repetition into every text.
-fn fill_in(value: &mut Value, number: &str) {
+/// Replaces `{n}` in every text by the number of the repetition.
+fn insert_number(value: &mut Value, number: &str) {
     match value {
         Value::String(text) => *text = text.replace("{n}", number),
-        Value::Array(items) => items.iter_mut().for_each(|item| fill_in(item, number)),
-        Value::Object(map) => map.values_mut().for_each(|item| fill_in(item, number)),
+        Value::Array(items) => items.iter_mut().for_each(|item| insert_number(item, number)),
+        Value::Object(map) => map.values_mut().for_each(|item| insert_number(item, number)),
         _ => {}
     }
 }
 
-fn step(value: Value, at: &mut Timestamp) -> Result<Step, String> {
-    let mut fields = Fields::new(value, "a step")?;
+fn parse_step(value: Value, at: &mut Timestamp) -> Result<ScenarioStep, String> {
+    let mut fields = FieldReader::new(value, "a step")?;
     match fields.take("time") {
         None => {}
         Some(time) => {
@@ -288,56 +286,61 @@ fn step(value: Value, at: &mut Timestamp) -> Result<Step, String> {
     let expect = fields.take("expect");
     let (sent, line) = (fields.take("send"), fields.text("line")?);
     let (written, removed) = (fields.files("write")?, fields.paths("remove")?);
-    let (restarted, held) = (fields.take("restart"), fields.held("holds")?);
+    let (restarted, held) = (fields.take("restart"), fields.optional_files("holds")?);
     let (off, on, approved) = (fields.text("off")?, fields.take("on"), fields.text("approve")?);
     let switched = match (off, on, approved) {
-        (Some(why), None, None) => Some(Act::Off(why)),
-        (None, Some(Value::Bool(true)), None) => Some(Act::On),
-        (None, None, Some(session)) => Some(Act::Approve(session)),
+        (Some(why), None, None) => Some(ScenarioAction::Off(why)),
+        (None, Some(Value::Bool(true)), None) => Some(ScenarioAction::On),
+        (None, None, Some(session)) => Some(ScenarioAction::Approve(session)),
         (None, None, None) => None,
         _ => {
-            let one = "a step has `off` and why, `on: true`, or `approve` and a session";
+            let one =
+                "a step must have `off` with a reason, `on: true`, or `approve` with a session";
             return Err(one.to_owned());
         }
     };
     fields.finish()?;
-    let said = expect.is_some();
+    let has_expect = expect.is_some();
     let expect = expect.unwrap_or_else(|| json!({"decision": "allow"}));
     if let (Some(files), None, None) = (&held, &sent, &line)
-        && !said
+        && !has_expect
         && written.is_none()
         && removed.is_none()
         && restarted.is_none()
     {
-        return Ok(Step { at: *at, act: Act::Holds(files.clone()) });
+        return Ok(ScenarioStep { at: *at, act: ScenarioAction::Contains(files.clone()) });
     }
     let others = (&sent, &line, &written, &removed, &restarted, &held);
     if let (Some(act), (None, None, None, None, None, None)) = (&switched, others)
-        && !said
+        && !has_expect
     {
-        return Ok(Step { at: *at, act: act.clone() });
+        return Ok(ScenarioStep { at: *at, act: act.clone() });
     }
     let restarted = restarted.filter(|_| held.is_none() && switched.is_none());
     let act = match (sent, line, written, removed, restarted) {
         (Some(event), None, None, None, None) => {
-            Act::Send { line: event_line(event, *at)?, expect }
+            ScenarioAction::Send { line: event_line(event, *at)?, expect }
         }
-        (None, Some(line), None, None, None) => Act::Send { line: raw_line(line)?, expect },
-        (None, None, Some(files), None, None) if !said => Act::Write(files),
-        (None, None, None, Some(paths), None) if !said => Act::Remove(paths),
-        (None, None, None, None, Some(Value::Bool(true))) if !said => Act::Restart,
+        (None, Some(line), None, None, None) => {
+            ScenarioAction::Send { line: raw_line(line)?, expect }
+        }
+        (None, None, Some(files), None, None) if !has_expect => ScenarioAction::Write(files),
+        (None, None, None, Some(paths), None) if !has_expect => ScenarioAction::Remove(paths),
+        (None, None, None, None, Some(Value::Bool(true))) if !has_expect => ScenarioAction::Restart,
         _ => {
-            return Err("a step has one of `send`, `line`, `write`, `remove`, `holds`, `off`, \
-                        `on: true` and `restart: true`, and `expect` only with the first two"
-                .to_owned());
+            return Err(
+                "a step must have one of `send`, `line`, `write`, `remove`, `holds`, `off`, \
+                        `on: true` and `restart: true`, with `expect` only for `send` and `line`"
+                    .to_owned(),
+            );
         }
     };
-    Ok(Step { at: *at, act })
+    Ok(ScenarioStep { at: *at, act })
 }
 
-/// The line of an event, with the session and the time filled in.
+/// The line of an event, with its session and time.
 fn event_line(event: Value, at: Timestamp) -> Result<String, String> {
-    let Value::Object(mut event) = event else { return Err("`send` is an event".to_owned()) };
+    let Value::Object(mut event) = event else { return Err("`send` must be an event".to_owned()) };
     event.entry("session").or_insert_with(|| json!(SESSION));
     event.entry("at").or_insert_with(|| json!(at.to_string()));
     Ok(Value::Object(event).to_string())
@@ -345,28 +348,28 @@ fn event_line(event: Value, at: Timestamp) -> Result<String, String> {
 
 fn raw_line(line: String) -> Result<String, String> {
     if line.trim().is_empty() || line.contains('\n') {
-        return Err("`line` is one line with something on it, else nobody answers".to_owned());
+        return Err("`line` must be one line that is not empty, because the product does not answer other input".to_owned());
     }
     Ok(line)
 }
 
-/// A mapping whose keys are taken out one by one; what is left is unknown.
-struct Fields {
+/// A mapping whose known keys are taken out. The remaining keys are errors.
+struct FieldReader {
     map: Map<String, Value>,
     of: &'static str,
-    asked: Vec<&'static str>,
+    known_keys: Vec<&'static str>,
 }
 
-impl Fields {
+impl FieldReader {
     fn new(value: Value, of: &'static str) -> Result<Self, String> {
         match value {
-            Value::Object(map) => Ok(Self { map, of, asked: Vec::new() }),
-            _ => Err(format!("{of} is a mapping")),
+            Value::Object(map) => Ok(Self { map, of, known_keys: Vec::new() }),
+            _ => Err(format!("{of} must be a mapping")),
         }
     }
 
     fn take(&mut self, key: &'static str) -> Option<Value> {
-        self.asked.push(key);
+        self.known_keys.push(key);
         self.map.remove(key)
     }
 
@@ -383,13 +386,13 @@ impl Fields {
         let Some(value) = self.take(key) else { return Ok(None) };
         let Value::Object(map) = value else { return Err(wrong()) };
         let file = |(path, text)| match text {
-            Value::String(text) => inside(path).map(|path| (path, text)),
+            Value::String(text) => check_path(path).map(|path| (path, text)),
             _ => Err(wrong()),
         };
         map.into_iter().map(file).collect::<Result<_, _>>().map(Some)
     }
 
-    fn held(
+    fn optional_files(
         &mut self,
         key: &'static str,
     ) -> Result<Option<BTreeMap<String, Option<String>>>, String> {
@@ -397,8 +400,8 @@ impl Fields {
         let Some(value) = self.take(key) else { return Ok(None) };
         let Value::Object(map) = value else { return Err(wrong()) };
         let file = |(path, text)| match text {
-            Value::String(text) => inside(path).map(|path| (path, Some(text))),
-            Value::Null => inside(path).map(|path| (path, None)),
+            Value::String(text) => check_path(path).map(|path| (path, Some(text))),
+            Value::Null => check_path(path).map(|path| (path, None)),
             _ => Err(wrong()),
         };
         map.into_iter().map(file).collect::<Result<_, _>>().map(Some)
@@ -409,7 +412,7 @@ impl Fields {
         let Some(value) = self.take(key) else { return Ok(None) };
         let Value::Array(items) = value else { return Err(wrong()) };
         let path = |item| match item {
-            Value::String(path) => inside(path),
+            Value::String(path) => check_path(path),
             _ => Err(wrong()),
         };
         items.into_iter().map(path).collect::<Result<_, _>>().map(Some)
@@ -417,15 +420,15 @@ impl Fields {
 
     fn finish(self) -> Result<(), String> {
         let Some(key) = self.map.keys().next() else { return Ok(()) };
-        let hint = nearest(key, self.asked.iter().copied())
+        let hint = nearest_name(key, self.known_keys.iter().copied())
             .map_or_else(String::new, |meant| format!("; did you mean `{meant}`?"));
-        Err(format!("{} has no `{key}`{hint}", self.of))
+        Err(format!("{} has no key `{key}`{hint}", self.of))
     }
 }
 
-/// A scenario touches nothing but its own workspace.
-fn inside(path: String) -> Result<String, String> {
-    match jackline_engine::path::canonical(&path, None) {
+/// Checks that a path is inside the workspace of the scenario.
+fn check_path(path: String) -> Result<String, String> {
+    match jackline_engine::path::canonical_path(&path, None) {
         Ok(canonical) if canonical == path && path != "." => Ok(path),
         _ => Err(format!("`{path}` is not a plain path inside the workspace")),
     }
@@ -441,14 +444,17 @@ mod tests {
     }
 
     #[test]
-    fn a_step_gets_the_session_the_time_and_silence() {
+    fn a_step_gets_a_default_session_time_and_expectation() {
         let scenario =
             parse("{ time: 90, send: { event: session_ended } }, { restart: true }").unwrap();
         let line = r#"{"at":"2026-01-31T12:01:30Z","event":"session_ended","session":"s"}"#;
         let expect = json!({"decision": "allow"});
-        let act = Act::Send { line: line.to_owned(), expect };
+        let act = ScenarioAction::Send { line: line.to_owned(), expect };
         let at = START.plus_ms(90_000);
-        assert_eq!(scenario.steps, [Step { at, act }, Step { at, act: Act::Restart }]);
+        assert_eq!(
+            scenario.steps,
+            [ScenarioStep { at, act }, ScenarioStep { at, act: ScenarioAction::Restart }]
+        );
     }
 
     #[test]
@@ -462,7 +468,7 @@ mod tests {
             .steps
             .iter()
             .map(|step| match &step.act {
-                Act::Send { line, .. } => line.clone(),
+                ScenarioAction::Send { line, .. } => line.clone(),
                 other => panic!("{other}"),
             })
             .collect();
@@ -470,24 +476,24 @@ mod tests {
     }
 
     #[test]
-    fn what_the_scenario_says_itself_stands() {
+    fn explicit_values_of_a_scenario_are_not_changed() {
         let scenario = parse("{ send: { event: x, session: t, at: null } }").unwrap();
-        let Act::Send { line, .. } = &scenario.steps[0].act else { panic!("a send") };
+        let ScenarioAction::Send { line, .. } = &scenario.steps[0].act else { panic!("a send") };
         assert_eq!(line, r#"{"at":null,"event":"x","session":"t"}"#);
     }
 
     #[test]
     fn unknown_and_misplaced_keys_are_errors() {
         for (steps, problem) in [
-            ("{ sends: {} }", "a/b: step 1: a step has no `sends`; did you mean `send`?"),
-            ("{ restart: false }", "a/b: step 1: a step has one of"),
-            ("{ remove: [a], expect: {} }", "a/b: step 1: a step has one of"),
-            ("{ send: {}, line: x }", "a/b: step 1: a step has one of"),
-            ("{ line: '' }", "a/b: step 1: `line` is one line"),
+            ("{ sends: {} }", "a/b: step 1: a step has no key `sends`; did you mean `send`?"),
+            ("{ restart: false }", "a/b: step 1: a step must have one of"),
+            ("{ remove: [a], expect: {} }", "a/b: step 1: a step must have one of"),
+            ("{ send: {}, line: x }", "a/b: step 1: a step must have one of"),
+            ("{ line: '' }", "a/b: step 1: `line` must be one line"),
             ("{ write: { ../x: y } }", "a/b: step 1: `../x` is not a plain path"),
             ("{ time: -1, restart: true }", "a/b: step 1: `time` must be whole seconds"),
-            ("{ repeat: 2 }", "a/b: step 1: a repetition has a list of `steps`"),
-            ("{ repeat: 0, steps: [ { restart: true } ] }", "a/b: step 1: steps are repeated"),
+            ("{ repeat: 2 }", "a/b: step 1: a repetition must have a list of `steps`"),
+            ("{ repeat: 0, steps: [ { restart: true } ] }", "a/b: step 1: steps must be repeated"),
             ("{ repeat: x, steps: [] }", "a/b: step 1: `repeat` must be a whole number"),
             ("", "a/b: `steps` is empty"),
         ] {

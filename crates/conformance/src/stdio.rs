@@ -9,47 +9,47 @@ use std::time::Duration;
 use jackline_engine::Timestamp;
 use serde_json::Value;
 
-use crate::driver::{Driver, ScenarioPerson, Stage, WorkspaceFiles};
-use crate::place::{Place, Program};
+use crate::driver::{ScenarioDriver, ScenarioPerson, ScenarioStage, WorkspaceFiles};
 use crate::scenario::{SESSION, START, Scenario};
+use crate::scenario_directories::{JacklineProgram, ScenarioDirectories};
 
-/// How long an answer may take before the process counts as stuck.
+/// The timeout for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The `jackline` binary, spoken to over its standard input and output.
+/// A driver for the `jackline` binary with its standard input and output.
 pub struct StdioDriver {
-    program: Program,
+    program: JacklineProgram,
 }
 
 impl StdioDriver {
     /// A driver for a binary.
-    pub fn new(program: Program) -> Self {
+    pub fn new(program: JacklineProgram) -> Self {
         Self { program }
     }
 }
 
-impl Driver for StdioDriver {
+impl ScenarioDriver for StdioDriver {
     fn name(&self) -> &'static str {
         "stdio"
     }
 
-    fn stage(&self, scenario: &Scenario) -> Result<Box<dyn Stage>, String> {
-        let mut place = Place::new(&self.program)?;
-        place.furnish(scenario, START)?;
-        let process = Some(Process::start(&place)?);
+    fn stage(&self, scenario: &Scenario) -> Result<Box<dyn ScenarioStage>, String> {
+        let mut place = ScenarioDirectories::new(&self.program)?;
+        place.write_start(scenario, START)?;
+        let process = Some(StdioProcess::start(&place)?);
         Ok(Box::new(StdioStage { place, process }))
     }
 }
 
 struct StdioStage {
-    place: Place,
-    process: Option<Process>,
+    place: ScenarioDirectories,
+    process: Option<StdioProcess>,
 }
 
-impl Stage for StdioStage {
+impl ScenarioStage for StdioStage {
     fn send(&mut self, line: &str, _: Timestamp) -> Result<Value, String> {
         let process = self.process.as_mut().ok_or("the process has ended")?;
-        process.send(line).map_err(|problem| self.place.with_complaints(&problem))
+        process.send(line).map_err(|problem| self.place.with_stderr(&problem))
     }
 
     fn files(&mut self) -> &mut dyn WorkspaceFiles {
@@ -62,13 +62,13 @@ impl Stage for StdioStage {
 
     fn restart(&mut self) -> Result<(), String> {
         self.end()?;
-        self.process = Some(Process::start(&self.place)?);
+        self.process = Some(StdioProcess::start(&self.place)?);
         Ok(())
     }
 
     fn finish(mut self: Box<Self>) -> Result<(), String> {
         self.end()?;
-        self.place.prove_journals()
+        self.place.check_journals()
     }
 }
 
@@ -89,23 +89,23 @@ impl ScenarioPerson for StdioStage {
 impl StdioStage {
     fn end(&mut self) -> Result<(), String> {
         let Some(process) = self.process.take() else { return Ok(()) };
-        process.end().map_err(|problem| self.place.with_complaints(&problem))
+        process.end().map_err(|problem| self.place.with_stderr(&problem))
     }
 }
 
-/// A `jackline stdio` at work.
-pub(crate) struct Process {
+/// A running `jackline stdio`.
+pub(crate) struct StdioProcess {
     child: Child,
     input: Option<ChildStdin>,
     answers: Receiver<String>,
-    /// Whether an answer said that a line or the guard is broken.
-    complained: bool,
+    /// Whether an answer reported an invalid line or a broken guard.
+    has_error: bool,
 }
 
-impl Process {
-    pub(crate) fn start(place: &Place) -> Result<Self, String> {
+impl StdioProcess {
+    pub(crate) fn start(place: &ScenarioDirectories) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("can't start `jackline stdio`: {error}");
-        let complaints = fs::File::create(place.complaints()).map_err(failed)?;
+        let complaints = fs::File::create(place.stderr_file()).map_err(failed)?;
         let mut child = place
             .command("stdio")
             .args(["--session", SESSION])
@@ -125,7 +125,7 @@ impl Process {
                 }
             }
         });
-        Ok(Self { child, input, answers, complained: false })
+        Ok(Self { child, input, answers, has_error: false })
     }
 
     pub(crate) fn send(&mut self, line: &str) -> Result<Value, String> {
@@ -136,36 +136,38 @@ impl Process {
             .map_err(|error| format!("can't send: {error}"))?;
         let answer = match self.answers.recv_timeout(ANSWER_TIMEOUT) {
             Ok(answer) => answer,
-            Err(RecvTimeoutError::Timeout) => return Err("no answer came".to_owned()),
+            Err(RecvTimeoutError::Timeout) => {
+                return Err("the process gave no answer in time".to_owned());
+            }
             Err(RecvTimeoutError::Disconnected) => return Err("the process has ended".to_owned()),
         };
         let verdict: Value = serde_json::from_str(&answer)
             .map_err(|error| format!("the answer `{answer}` is not JSON: {error}"))?;
-        self.complained |= verdict.get("error").is_some();
+        self.has_error |= verdict.get("error").is_some();
         Ok(verdict)
     }
 
-    /// Closes the input; the process must end by itself and say whether all was fine.
+    /// Closes the input. The process must exit with the matching exit code.
     pub(crate) fn end(mut self) -> Result<(), String> {
         drop(self.input.take());
         match self.answers.recv_timeout(ANSWER_TIMEOUT) {
             Err(RecvTimeoutError::Disconnected) => {}
             Err(RecvTimeoutError::Timeout) => return Err("the process does not end".to_owned()),
-            Ok(answer) => return Err(format!("an answer that nobody waits for: {answer}")),
+            Ok(answer) => return Err(format!("the process gave an unexpected answer: {answer}")),
         }
         let status = self.child.wait().map_err(|error| format!("can't wait: {error}"))?;
         let fits = match status.code() {
-            Some(0) => !self.complained,
-            Some(2 | 3) => self.complained,
+            Some(0) => !self.has_error,
+            Some(2 | 3) => self.has_error,
             _ => false,
         };
         if fits { Ok(()) } else { Err(format!("the process ended with {status}")) }
     }
 }
 
-impl Drop for Process {
+impl Drop for StdioProcess {
     fn drop(&mut self) {
-        // After a failed step the process may still run; after `end` this does nothing.
+        // After a failed step, the process may still run. After `end`, this has no effect.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,32 +1,35 @@
-//! The ladder: strictly, then cleaned up, then validated.
+//! The decoding ladder: parse strictly, then repair, then validate.
 
 use serde_json::Value;
 
-use crate::decoded::{Accepted, CutOff, Decoded, Invalid, Mismatch, Reason, Repair};
-use crate::escaped;
-use crate::extract::{self, Extracted};
+use crate::extract::{self, ExtractionResult};
 use crate::limits::{ERRORS_MAX, TEXT_BYTES_MAX};
+use crate::outcome::{
+    AcceptedDocument, CutOffDocument, DecodeMismatch, DecodeOutcome, InvalidDocument,
+    InvalidReason, TextRepair,
+};
 use crate::placeholder::is_placeholder;
-use crate::read::{Manner, Read, Reader, Split, Stop};
-use crate::schema::{Schema, bounded};
+use crate::read::{BracketAlternative, JsonReadFailure, JsonReadMode, JsonReader, ReadDocument};
+use crate::schema::{Schema, shorten_error_text};
+use crate::unescape;
 
-/// How the writing of a text came to its end.
+/// Why a text ends where it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// The model stopped by itself.
+pub enum TextEnding {
+    /// The model completed its text.
     Finished,
-    /// It ran into a limit of length.
+    /// The model reached a length limit.
     CutOff,
 }
 
-/// Decodes what a model wrote.
+/// Decodes text that a model wrote.
 ///
-/// A value is never guessed. Slips that leave one reading are mended and noted; where
-/// there are two readings, the answer is [`Decoded::Invalid`] with an error that says what
-/// to write instead.
+/// This never guesses a value. It repairs a mistake if only one reading is possible, and
+/// lists the repair. If two readings are possible, it returns
+/// [`DecodeOutcome::Invalid`] with an error that says what to write instead.
 ///
 /// ```
-/// use jackline_decode::{Decoded, Ending, Repair, Schema, decode};
+/// use jackline_decode::{DecodeOutcome, Schema, TextEnding, TextRepair, decode};
 /// use serde_json::json;
 ///
 /// let schema = Schema::compile(&json!({
@@ -34,188 +37,212 @@ pub enum Ending {
 /// }))?;
 ///
 /// let text = "Here you go:\n```json\n{'n': 3,}\n```";
-/// let Decoded::Accepted(accepted) = decode(text, Some(&schema), Ending::Finished) else { panic!() };
+/// let DecodeOutcome::Accepted(accepted) = decode(text, Some(&schema), TextEnding::Finished)
+/// else {
+///     panic!()
+/// };
 /// assert_eq!(accepted.value, json!({ "n": 3 }));
-/// assert!(accepted.repairs.contains(&Repair::ExtraComma));
+/// assert!(accepted.repairs.contains(&TextRepair::ExtraComma));
 ///
-/// let Decoded::Invalid(invalid) = decode(r#"{"n": "3"}"#, Some(&schema), Ending::Finished) else { panic!() };
+/// let outcome = decode(r#"{"n": "3"}"#, Some(&schema), TextEnding::Finished);
+/// let DecodeOutcome::Invalid(invalid) = outcome else { panic!() };
 /// assert_eq!(invalid.errors[0].path, "/n");
 /// assert_eq!(invalid.errors[0].expected, "integer");
 /// assert!(invalid.render_request().contains("/n: expected integer"));
 ///
-/// let cut = decode(r#"{"n": 3, "why": "becau"#, Some(&schema), Ending::CutOff);
-/// assert!(matches!(cut, Decoded::CutOff(cut) if cut.path == "/why"));
+/// let cut = decode(r#"{"n": 3, "why": "becau"#, Some(&schema), TextEnding::CutOff);
+/// assert!(matches!(cut, DecodeOutcome::CutOff(cut) if cut.path == "/why"));
 /// # Ok::<(), jackline_decode::SchemaError>(())
 /// ```
-pub fn decode(text: &str, schema: Option<&Schema>, ending: Ending) -> Decoded {
+pub fn decode(text: &str, schema: Option<&Schema>, ending: TextEnding) -> DecodeOutcome {
     if text.len() > TEXT_BYTES_MAX {
         let got = format!("{} bytes", text.len());
-        let stop = stop(Reason::TooLong, "at most 4 MiB of text", got);
-        return invalid(stop.reason, vec![mismatch(&stop)], schema);
+        let stop = new_failure(InvalidReason::TooLong, "at most 4 MiB of text", got);
+        return reject_text(stop.reason, vec![new_mismatch(&stop)], schema);
     }
-    let cut = ending == Ending::CutOff;
-    match strictly(text) {
-        // The rest of a number may have been cut off.
+    let cut = ending == TextEnding::CutOff;
+    match parse_exactly(text) {
+        // The text may end in the middle of a number.
         Ok(Value::Number(_)) if cut => {}
-        Ok(value) => return judge(Read::plain(value), schema),
-        Err(stop) if stop.reason != Reason::Broken && !cut => {
-            return invalid(stop.reason, vec![mismatch(&stop)], schema);
+        Ok(value) => return validate_document(ReadDocument::unrepaired(value), schema),
+        Err(stop) if stop.reason != InvalidReason::Broken && !cut => {
+            return reject_text(stop.reason, vec![new_mismatch(&stop)], schema);
         }
         Err(_) => {}
     }
-    let manner = if cut { Manner::Cut } else { Manner::Lenient };
-    match clean_up(text, manner) {
-        Ok(read) => judge(read, schema),
+    let manner = if cut { JsonReadMode::CutOff } else { JsonReadMode::Lenient };
+    match read_leniently(text, manner) {
+        Ok(read) => validate_document(read, schema),
         Err((_, begins)) if cut => cut_off(text, begins),
-        Err((stop, _)) => invalid(stop.reason, vec![mismatch(&stop)], schema),
+        Err((stop, _)) => reject_text(stop.reason, vec![new_mismatch(&stop)], schema),
     }
 }
 
-/// Validates what is JSON already.
-pub fn check(value: Value, schema: &Schema) -> Decoded {
-    judge(Read::plain(value), Some(schema))
+/// Validates a value that is already JSON.
+pub fn check_value(value: Value, schema: &Schema) -> DecodeOutcome {
+    validate_document(ReadDocument::unrepaired(value), Some(schema))
 }
 
-/// Validates what is JSON already, and mends nothing: not even a document that came as
-/// a text.
-pub fn check_as_is(value: Value, schema: &Schema) -> Decoded {
+/// Validates a value that is already JSON and repairs nothing, not even a document
+/// inside a string.
+pub fn check_value_unchanged(value: Value, schema: &Schema) -> DecodeOutcome {
     match schema.check(&value) {
-        Ok(()) => accept(value, Vec::new(), Some(schema)),
-        Err((reason, errors)) => invalid(reason, told(errors), Some(schema)),
+        Ok(()) => accept_value(value, Vec::new(), Some(schema)),
+        Err((reason, errors)) => reject_text(reason, into_mismatches(errors), Some(schema)),
     }
 }
 
 /// Reads a text that is JSON and nothing else.
-pub(crate) fn strictly(text: &str) -> Result<Value, Stop> {
-    let mut reader = Reader::new(text, 0, Manner::Strict);
-    let read = reader.read()?;
+pub(crate) fn parse_exactly(text: &str) -> Result<Value, JsonReadFailure> {
+    let mut reader = JsonReader::new(text, 0, JsonReadMode::Strict);
+    let read = reader.read_document()?;
     if text
         .get(read.end..)
         .is_some_and(|rest| rest.trim_start_matches([' ', '\t', '\n', '\r']).is_empty())
     {
         return Ok(read.value);
     }
-    Err(stop(Reason::Broken, "the end of the text", "more text".to_owned()))
+    Err(new_failure(
+        InvalidReason::Broken,
+        "the end of the text",
+        "more text behind the document".to_owned(),
+    ))
 }
 
-/// Reads the one document in a text that is not JSON as it is. An error comes with the place
-/// where the document begins, counted in bytes from the end of the text.
-fn clean_up(text: &str, manner: Manner) -> Result<Read, (Stop, Option<usize>)> {
+/// Reads the one document in a text that is not valid JSON as a whole. An error contains
+/// the start of the document, as a number of bytes before the end of the text.
+fn read_leniently(
+    text: &str,
+    manner: JsonReadMode,
+) -> Result<ReadDocument, (JsonReadFailure, Option<usize>)> {
     let mut repairs = Vec::new();
     let bare = text.trim_start_matches('\u{feff}');
     if bare.len() < text.len() {
-        repairs.push(Repair::Space);
+        repairs.push(TextRepair::Space);
     }
-    let Some((rest, thoughts)) = extract::after_thoughts(bare) else {
+    let Some((rest, thoughts)) = extract::skip_reasoning(bare) else {
         return Err((
-            stop(
-                Reason::NoJson,
-                "an answer after the thoughts",
-                "thoughts without an end".to_owned(),
+            new_failure(
+                InvalidReason::NoJson,
+                "an answer after the reasoning",
+                "reasoning that never ends".to_owned(),
             ),
             None,
         ));
     };
     if thoughts {
-        repairs.push(Repair::Think);
+        repairs.push(TextRepair::Think);
     }
-    let inside = extract::unfenced(rest);
+    let inside = extract::fence_content(rest);
     let plain = inside.unwrap_or(rest);
-    let mut read = if let Ok(value) = strictly(plain)
-        && (manner != Manner::Cut || inside.is_some() || !value.is_number())
+    let mut read = if let Ok(value) = parse_exactly(plain)
+        && (manner != JsonReadMode::CutOff || inside.is_some() || !value.is_number())
     {
         if inside.is_some() {
-            repairs.push(Repair::Fence);
+            repairs.push(TextRepair::Fence);
         }
-        Read::plain(value)
-    } else if let Some(unescaped) = escaped::unescaped(plain) {
-        repairs.push(Repair::Unwrapped);
-        extracted(&unescaped, manner)?
+        ReadDocument::unrepaired(value)
+    } else if let Some(unescaped) = unescape::unescape_document(plain) {
+        repairs.push(TextRepair::Unwrapped);
+        extract_document(&unescaped, manner)?
     } else {
-        extracted(rest, manner)?
+        extract_document(rest, manner)?
     };
-    if manner == Manner::Cut && read.repairs.contains(&Repair::Prose) {
-        // What follows the document was cut off, and may have been another one.
-        return Err((stop(Reason::Ambiguous, "one document", String::new()), None));
+    if manner == JsonReadMode::CutOff && read.repairs.contains(&TextRepair::Prose) {
+        // The text behind the document was cut off. It may contain another document.
+        return Err((new_failure(InvalidReason::Ambiguous, "one document", String::new()), None));
     }
     repairs.append(&mut read.repairs);
     read.repairs = repairs;
     Ok(read)
 }
 
-fn extracted(text: &str, manner: Manner) -> Result<Read, (Stop, Option<usize>)> {
+fn extract_document(
+    text: &str,
+    manner: JsonReadMode,
+) -> Result<ReadDocument, (JsonReadFailure, Option<usize>)> {
     match extract::extract(text, manner) {
-        Extracted::One(read) => Ok(*read),
-        Extracted::Stopped(stop, start) => Err((stop, start.map(|start| text.len() - start))),
+        ExtractionResult::Document(read) => Ok(*read),
+        ExtractionResult::Failed(stop, start) => Err((stop, start.map(|start| text.len() - start))),
     }
 }
 
-/// Validates what was read.
-fn judge(read: Read, schema: Option<&Schema>) -> Decoded {
-    let Read { value, mut repairs, splits, .. } = read;
+/// Validates a document that was read.
+fn validate_document(read: ReadDocument, schema: Option<&Schema>) -> DecodeOutcome {
+    let ReadDocument { value, mut repairs, bracket_alternatives: splits, .. } = read;
     let Some(schema) = schema else {
         if splits.is_empty() {
-            return accept(value, repairs, None);
+            return accept_value(value, repairs, None);
         }
-        return invalid(Reason::Ambiguous, vec![missing_bracket()], None);
+        return reject_text(InvalidReason::Ambiguous, vec![missing_bracket_error()], None);
     };
     let (reason, errors) = match schema.check(&value) {
         Ok(()) => {
-            let other =
-                |split: &Split| split.apply(&value).is_some_and(|other| schema.allows(&other));
-            if Split::too_many(&splits) || splits.iter().any(other) {
-                return invalid(Reason::Ambiguous, vec![missing_bracket()], Some(schema));
+            let other = |split: &BracketAlternative| {
+                split.other_reading(&value).is_some_and(|other| schema.allows(&other))
+            };
+            if BracketAlternative::are_too_many(&splits) || splits.iter().any(other) {
+                return reject_text(
+                    InvalidReason::Ambiguous,
+                    vec![missing_bracket_error()],
+                    Some(schema),
+                );
             }
-            return accept(value, repairs, Some(schema));
+            return accept_value(value, repairs, Some(schema));
         }
-        Err(wrong) => wrong,
+        Err(mismatches) => mismatches,
     };
     if splits.is_empty()
-        && let Some(unwrapped) = unwrapped(&value, &errors)
+        && let Some(unwrapped) = unwrap_documents(&value, &errors)
     {
-        repairs.push(Repair::Unwrapped);
+        repairs.push(TextRepair::Unwrapped);
         return match schema.check(&unwrapped) {
-            Ok(()) => accept(unwrapped, repairs, Some(schema)),
-            Err((reason, errors)) => invalid(reason, told(errors), Some(schema)),
+            Ok(()) => accept_value(unwrapped, repairs, Some(schema)),
+            Err((reason, errors)) => reject_text(reason, into_mismatches(errors), Some(schema)),
         };
     }
-    invalid(reason, told(errors), Some(schema))
+    reject_text(reason, into_mismatches(errors), Some(schema))
 }
 
-/// The same value with documents for the texts that hold them, if that is all that is wrong.
-fn unwrapped(value: &Value, errors: &[crate::schema::Found]) -> Option<Value> {
+/// The value with documents in place of the strings that contain them. `None` if the value
+/// has any other error.
+fn unwrap_documents(value: &Value, errors: &[crate::schema::ValidationMismatch]) -> Option<Value> {
     let mut value = value.clone();
     for error in errors {
-        let place = value.pointer_mut(error.wrapped.as_ref()?)?;
-        let inner = strictly(place.as_str()?).ok()?;
+        let target = value.pointer_mut(error.wrapped_pointer.as_ref()?)?;
+        let inner = parse_exactly(target.as_str()?).ok()?;
         if !(inner.is_object() || inner.is_array()) {
             return None;
         }
-        *place = inner;
+        *target = inner;
     }
     Some(value)
 }
 
-fn accept(value: Value, repairs: Vec<Repair>, schema: Option<&Schema>) -> Decoded {
+fn accept_value(value: Value, repairs: Vec<TextRepair>, schema: Option<&Schema>) -> DecodeOutcome {
     let placeholders = is_placeholder(&value, schema);
-    Decoded::Accepted(Accepted { value, repairs, placeholders })
+    DecodeOutcome::Accepted(AcceptedDocument { value, repairs, is_placeholder: placeholders })
 }
 
-fn invalid(reason: Reason, mut errors: Vec<Mismatch>, schema: Option<&Schema>) -> Decoded {
+fn reject_text(
+    reason: InvalidReason,
+    mut errors: Vec<DecodeMismatch>,
+    schema: Option<&Schema>,
+) -> DecodeOutcome {
     let more = errors.len().saturating_sub(ERRORS_MAX);
     errors.truncate(ERRORS_MAX);
     let example = schema.and_then(Schema::example).cloned();
-    Decoded::Invalid(Invalid { reason, errors, more, example })
+    DecodeOutcome::Invalid(InvalidDocument { reason, errors, errors_omitted: more, example })
 }
 
-fn cut_off(text: &str, begins: Option<usize>) -> Decoded {
+fn cut_off(text: &str, begins: Option<usize>) -> DecodeOutcome {
     let partial = begins.map(|from_end| {
         let start = text.len().saturating_sub(from_end);
-        let mut reader = Reader::new(text, start, Manner::Cut);
+        let mut reader = JsonReader::new(text, start, JsonReadMode::CutOff);
         let read = if text.get(start..).is_some_and(|rest| rest.starts_with('"')) {
             reader.read_members()
         } else {
-            reader.read()
+            reader.read_document()
         };
         match read {
             Ok(read) => (String::new(), Some(read.value)),
@@ -226,29 +253,34 @@ fn cut_off(text: &str, begins: Option<usize>) -> Decoded {
     let mut tail: Vec<char> = text.chars().rev().take(60).collect();
     tail.reverse();
     let tail = tail.into_iter().collect();
-    Decoded::CutOff(CutOff { bytes: text.len(), path: bounded(&path), tail, complete })
+    DecodeOutcome::CutOff(CutOffDocument {
+        bytes: text.len(),
+        path: shorten_error_text(&path),
+        tail,
+        complete,
+    })
 }
 
-fn told(errors: Vec<crate::schema::Found>) -> Vec<Mismatch> {
+fn into_mismatches(errors: Vec<crate::schema::ValidationMismatch>) -> Vec<DecodeMismatch> {
     errors.into_iter().map(|found| found.mismatch).collect()
 }
 
-fn missing_bracket() -> Mismatch {
-    mismatch(&stop(
-        Reason::Ambiguous,
+fn missing_bracket_error() -> DecodeMismatch {
+    new_mismatch(&new_failure(
+        InvalidReason::Ambiguous,
         "every bracket closed",
-        "a closing bracket is missing, and it could stand in several places".to_owned(),
+        "a missing closing bracket that could be at several positions".to_owned(),
     ))
 }
 
-fn stop(reason: Reason, expected: &'static str, got: String) -> Stop {
-    Stop { reason, at: 0, path: String::new(), expected, got, committed: true }
+fn new_failure(reason: InvalidReason, expected: &'static str, got: String) -> JsonReadFailure {
+    JsonReadFailure { reason, at: 0, path: String::new(), expected, got, is_document: true }
 }
 
-fn mismatch(stop: &Stop) -> Mismatch {
-    Mismatch {
-        path: bounded(&stop.path),
-        expected: bounded(stop.expected),
-        got: bounded(&stop.got),
+fn new_mismatch(stop: &JsonReadFailure) -> DecodeMismatch {
+    DecodeMismatch {
+        path: shorten_error_text(&stop.path),
+        expected: shorten_error_text(stop.expected),
+        got: shorten_error_text(&stop.got),
     }
 }

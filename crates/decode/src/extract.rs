@@ -1,37 +1,38 @@
-//! Finds the document in what a model wrote around it.
+//! Finds the JSON document in a text with reasoning and prose around it.
 //!
-//! Thoughts at the beginning are left out. Then every value in the text is looked
-//! for, because one that stands in prose may be an example, a quotation or a first
-//! draft: if there are two that differ, nobody knows which one was meant.
+//! Reasoning at the start is removed. Then this finds every value in the text, because
+//! a value in prose may be an example, a quotation or a first draft. If two values
+//! differ, the text is ambiguous.
 
 use serde_json::Value;
 
-use crate::decoded::{Reason, Repair};
-use crate::limits::{FOUND_MAX, TRIED_MAX};
-use crate::read::{Manner, Read, Reader, Stop};
+use crate::limits::{BRACKETS_TRIED_MAX, CANDIDATES_MAX};
+use crate::outcome::{InvalidReason, TextRepair};
+use crate::read::{JsonReadFailure, JsonReadMode, JsonReader, ReadDocument};
 
-const THINK: [&str; 6] = ["think", "thinking", "thought", "reasoning", "reflection", "scratchpad"];
+const REASONING_TAGS: [&str; 6] =
+    ["think", "thinking", "thought", "reasoning", "reflection", "scratchpad"];
 
-/// What reading a text with prose came to.
-pub(crate) enum Extracted {
+/// The result of reading a text with prose.
+pub(crate) enum ExtractionResult {
     /// One value.
-    One(Box<Read>),
-    /// None, and why. With the place where the document that broke begins.
-    Stopped(Stop, Option<usize>),
+    Document(Box<ReadDocument>),
+    /// No value, and the failure. Also the start of the broken document, if there is one.
+    Failed(JsonReadFailure, Option<usize>),
 }
 
-/// The text after the thoughts at its beginning, and whether there were any.
-/// `None` if they never end, so that there is no answer.
-pub(crate) fn after_thoughts(text: &str) -> Option<(&str, bool)> {
+/// The text behind the reasoning at its start, and whether there was any reasoning.
+/// `None` if the reasoning never ends, so that there is no answer.
+pub(crate) fn skip_reasoning(text: &str) -> Option<(&str, bool)> {
     let mut rest = text;
     let mut any = false;
     loop {
         let start = rest.trim_start();
-        if let Some((open, close)) = thought_marks(start) {
+        if let Some((open, close)) = reasoning_tags(start) {
             let (_, after) = split_once_ignoring_case(start.get(open..)?, &close)?;
             rest = after;
         } else if !start.starts_with(['{', '[', '"'])
-            && let Some((_, after)) = unopened(start)
+            && let Some((_, after)) = split_unopened_reasoning(start)
         {
             rest = after;
         } else {
@@ -41,9 +42,9 @@ pub(crate) fn after_thoughts(text: &str) -> Option<(&str, bool)> {
     }
 }
 
-/// How long the mark is that opens a thought here, and which one closes it.
-fn thought_marks(text: &str) -> Option<(usize, String)> {
-    for name in THINK {
+/// The length of the tag that opens reasoning here, and its closing tag.
+fn reasoning_tags(text: &str) -> Option<(usize, String)> {
+    for name in REASONING_TAGS {
         for (open, shut) in [('<', '>'), ('[', ']')] {
             let mark = format!("{open}{name}{shut}");
             if text.get(..mark.len()).is_some_and(|head| head.eq_ignore_ascii_case(&mark)) {
@@ -54,8 +55,9 @@ fn thought_marks(text: &str) -> Option<(usize, String)> {
     None
 }
 
-/// A thought whose opening mark is not part of the answer, as templates have it.
-fn unopened(text: &str) -> Option<(&str, &str)> {
+/// Splits at the end of reasoning without an opening tag: chat templates may consume that
+/// tag.
+fn split_unopened_reasoning(text: &str) -> Option<(&str, &str)> {
     ["</think>", "</thinking>"].iter().find_map(|mark| {
         let (thought, after) = text.split_once(mark)?;
         (!thought.contains(&mark.replace('/', ""))).then_some((thought, after))
@@ -70,8 +72,8 @@ fn split_once_ignoring_case<'t>(text: &'t str, mark: &str) -> Option<(&'t str, &
     })
 }
 
-/// What is inside, if the whole text is one code fence.
-pub(crate) fn unfenced(text: &str) -> Option<&str> {
+/// The content of a code fence, if the whole text is one fence.
+pub(crate) fn fence_content(text: &str) -> Option<&str> {
     let text = text.trim();
     let mark = ["```", "~~~"].into_iter().find(|mark| text.starts_with(mark))?;
     let (_, inside) = text.split_once('\n')?;
@@ -79,146 +81,160 @@ pub(crate) fn unfenced(text: &str) -> Option<&str> {
     (!inside.contains(mark)).then_some(inside)
 }
 
-/// A value and the place where it begins.
-struct Found {
-    read: Read,
+/// A value in the text, and where it starts.
+struct CandidateDocument {
+    read: ReadDocument,
     start: usize,
-    language: Language,
+    language: FenceLanguage,
 }
 
-/// What the fence around a value says it is.
+/// The language that the fence around a value names.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Language {
+enum FenceLanguage {
     None,
     Json,
     Other,
 }
 
-/// Looks for the one value in a text.
-pub(crate) fn extract(text: &str, manner: Manner) -> Extracted {
-    if starts_with_member(text) {
+/// Finds the one value in a text.
+pub(crate) fn extract(text: &str, manner: JsonReadMode) -> ExtractionResult {
+    if is_member_first(text) {
         let start = text.len() - text.trim_start().len();
-        return match Reader::new(text, start, manner).read_members() {
-            Ok(read) => settle(text, vec![Found { read, start, language: Language::None }]),
-            Err(stop) => Extracted::Stopped(stop, Some(start)),
+        return match JsonReader::new(text, start, manner).read_members() {
+            Ok(read) => choose_document(
+                text,
+                vec![CandidateDocument { read, start, language: FenceLanguage::None }],
+            ),
+            Err(stop) => ExtractionResult::Failed(stop, Some(start)),
         };
     }
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<CandidateDocument> = Vec::new();
     let (mut at, mut tried) = (0, 0);
     while let Some(offset) = text.get(at..).and_then(|rest| rest.find(['{', '['])) {
         let start = at + offset;
-        match Reader::new(text, start, manner).read() {
+        match JsonReader::new(text, start, manner).read_document() {
             Ok(read) => {
                 at = read.end;
-                found.push(Found { read, start, language: language(text, start) });
+                found.push(CandidateDocument {
+                    read,
+                    start,
+                    language: fence_language(text, start),
+                });
             }
             Err(stop) if is_final(text, start, &stop) => {
-                return Extracted::Stopped(stop, Some(start));
+                return ExtractionResult::Failed(stop, Some(start));
             }
             Err(stop) => at = stop.at.max(start + 1),
         }
         tried += 1;
-        if found.len() > FOUND_MAX || tried > TRIED_MAX {
-            return Extracted::Stopped(ambiguous("one JSON document", "many"), None);
+        if found.len() > CANDIDATES_MAX || tried > BRACKETS_TRIED_MAX {
+            return ExtractionResult::Failed(
+                ambiguous_failure("one JSON document", "too many values"),
+                None,
+            );
         }
     }
-    settle(text, found)
+    choose_document(text, found)
 }
 
-/// Whether a failure says that the document is broken, and not that a bracket in
-/// prose is a bracket in prose.
-fn is_final(text: &str, start: usize, stop: &Stop) -> bool {
+/// Whether a failure means that the document is broken, and not that the bracket is
+/// only a bracket in prose.
+fn is_final(text: &str, start: usize, stop: &JsonReadFailure) -> bool {
     let read = text.get(start..stop.at).unwrap_or_default();
     let nested = text.get(stop.at..).is_some_and(|rest| rest.starts_with(['{', '[']));
     let words = !read.trim_matches(['{', '[', ' ', '\n', '\t', '\r']).is_empty();
-    let hard = !matches!(stop.reason, Reason::Broken | Reason::Ambiguous);
-    hard || stop.committed || (nested && words)
+    let hard = !matches!(stop.reason, InvalidReason::Broken | InvalidReason::Ambiguous);
+    hard || stop.is_document || (nested && words)
 }
 
-fn starts_with_member(text: &str) -> bool {
+fn is_member_first(text: &str) -> bool {
     let Some(rest) = text.trim_start().strip_prefix('"') else { return false };
     rest.split_once('"').is_some_and(|(key, rest)| {
         key.len() < 200 && !key.contains(['\n', '{', '[']) && rest.trim_start().starts_with(':')
     })
 }
 
-/// Decides which of the values is meant, if that can be said.
-fn settle(text: &str, mut found: Vec<Found>) -> Extracted {
+/// Chooses the document among the values, if the choice is clear.
+fn choose_document(text: &str, mut found: Vec<CandidateDocument>) -> ExtractionResult {
     if found.iter().any(|one| one.read.value.is_object()) {
         found.retain(|one| !is_footnote(&one.read.value));
     }
-    if found.iter().any(|one| torn_off(text, one)) || member_in_prose(text, &found) {
-        let got = "pieces of one, or text that may belong to it";
-        return Extracted::Stopped(ambiguous("one JSON document", got), None);
+    if found.iter().any(|one| is_fragment(text, one)) || has_member_in_prose(text, &found) {
+        let got = "parts of a document, or text that may belong to it";
+        return ExtractionResult::Failed(ambiguous_failure("one JSON document", got), None);
     }
-    if found.iter().any(|one| one.language == Language::Json) {
-        found.retain(|one| one.language != Language::Other);
+    if found.iter().any(|one| one.language == FenceLanguage::Json) {
+        found.retain(|one| one.language != FenceLanguage::Other);
     }
     let mut found = found.into_iter();
     let Some(mut first) = found.next() else {
-        return Extracted::Stopped(no_json(), None);
+        return ExtractionResult::Failed(no_json_failure(), None);
     };
     if found.any(|other| other.read.value != first.read.value) {
-        return Extracted::Stopped(ambiguous("one JSON document", "several that differ"), None);
+        return ExtractionResult::Failed(
+            ambiguous_failure("one JSON document", "several different ones"),
+            None,
+        );
     }
     let before = text.get(..first.start).unwrap_or_default().trim();
     let after = text.get(first.read.end..).unwrap_or_default().trim();
     let fences = ["```", "~~~", "```json", "```JSON", ""];
-    if first.language != Language::None || before.starts_with("```") {
-        first.read.repairs.push(Repair::Fence);
+    if first.language != FenceLanguage::None || before.starts_with("```") {
+        first.read.repairs.push(TextRepair::Fence);
     }
     if !fences.contains(&before) || !fences.contains(&after) {
         if is_empty(&first.read.value) && !before.ends_with(':') {
-            return Extracted::Stopped(
-                ambiguous("a JSON document", "empty brackets in prose"),
+            return ExtractionResult::Failed(
+                ambiguous_failure("a JSON document", "only empty brackets in prose"),
                 None,
             );
         }
-        first.read.repairs.push(Repair::Prose);
+        first.read.repairs.push(TextRepair::Prose);
     }
-    Extracted::One(Box::new(first.read))
+    ExtractionResult::Document(Box::new(first.read))
 }
 
-/// Brackets with nothing in them, which prose has, too.
+/// Whether a value is a pair of empty brackets, which prose may contain too.
 fn is_empty(value: &Value) -> bool {
     *value == Value::Array(Vec::new()) || value.as_object().is_some_and(serde_json::Map::is_empty)
 }
 
-/// A mark like `[3]` in prose.
+/// Whether a value is a footnote mark of prose, such as `[3]`.
 fn is_footnote(value: &Value) -> bool {
     value.as_array().is_some_and(|items| matches!(items.as_slice(), [Value::Number(_)]))
 }
 
-/// What the last fence before a value says it is, if it is still open.
-fn language(text: &str, start: usize) -> Language {
+/// The language of the last fence before a value, if that fence is still open.
+fn fence_language(text: &str, start: usize) -> FenceLanguage {
     let before = text.get(..start).unwrap_or_default();
     let mut fences = before.rmatch_indices("```");
-    let Some((at, _)) = fences.next() else { return Language::None };
+    let Some((at, _)) = fences.next() else { return FenceLanguage::None };
     if fences.count() % 2 == 1 {
-        return Language::None;
+        return FenceLanguage::None;
     }
     let tag = before.get(at + 3..).unwrap_or_default();
     let tag = tag.split(|sign: char| !sign.is_ascii_alphanumeric()).next().unwrap_or_default();
     match tag.to_ascii_lowercase().as_str() {
-        "json" | "jsonc" | "json5" => Language::Json,
-        "" => Language::None,
-        _ => Language::Other,
+        "json" | "jsonc" | "json5" => FenceLanguage::Json,
+        "" => FenceLanguage::None,
+        _ => FenceLanguage::Other,
     }
 }
 
-/// Whether a value looks like a piece of something larger that could not be read.
-fn torn_off(text: &str, found: &Found) -> bool {
+/// Whether a value looks like a part of a larger document that could not be read.
+fn is_fragment(text: &str, found: &CandidateDocument) -> bool {
     let quotes = ['"', '\'', '”', '’'];
     let before = text.get(..found.start).unwrap_or_default().trim_end();
     let after = text.get(found.read.end..).unwrap_or_default();
     let line = after.lines().next().unwrap_or_default();
     let after = after.trim_start();
-    // A bracket that was put in, and more after the end: then it is unclear where that is.
-    let mended = found.read.repairs.contains(&Repair::MissingClose);
+    // If a bracket was inserted and more text follows, the end of the document is unclear.
+    let inserted = found.read.repairs.contains(&TextRepair::MissingClose);
     let more = !line.trim().is_empty() && !line.trim().starts_with("```");
-    let moved = mended && (more || after.starts_with(['}', ']', ',']));
+    let unclear_end = inserted && (more || after.starts_with(['}', ']', ',']));
     let after = after.trim_start_matches(['}', ']']).trim_start();
-    let led = before.strip_suffix([':', ',']).is_some_and(|rest| rest.trim_end().ends_with(quotes));
+    let preceded =
+        before.strip_suffix([':', ',']).is_some_and(|rest| rest.trim_end().ends_with(quotes));
     let wrapped = before.ends_with('"') && after.starts_with('"');
     let followed = match after.chars().next() {
         Some(':') => true,
@@ -232,11 +248,12 @@ fn torn_off(text: &str, found: &Found) -> bool {
         }
         _ => false,
     };
-    led || followed || moved
+    preceded || followed || unclear_end
 }
 
-/// Whether the text between the values has a key with a colon, which may belong to one.
-fn member_in_prose(text: &str, found: &[Found]) -> bool {
+/// Whether the text between the values contains a key with a colon, which may belong to
+/// one of the values.
+fn has_member_in_prose(text: &str, found: &[CandidateDocument]) -> bool {
     let ends = found.iter().map(|one| one.read.end);
     let starts = found.iter().map(|one| one.start).chain([text.len()]);
     [0].into_iter().chain(ends).zip(starts).any(|(end, start)| {
@@ -247,13 +264,27 @@ fn member_in_prose(text: &str, found: &[Found]) -> bool {
     })
 }
 
-fn ambiguous(expected: &'static str, got: &str) -> Stop {
+fn ambiguous_failure(expected: &'static str, got: &str) -> JsonReadFailure {
     let got = got.to_owned();
-    Stop { reason: Reason::Ambiguous, at: 0, path: String::new(), expected, got, committed: true }
+    JsonReadFailure {
+        reason: InvalidReason::Ambiguous,
+        at: 0,
+        path: String::new(),
+        expected,
+        got,
+        is_document: true,
+    }
 }
 
-fn no_json() -> Stop {
-    let got = "text without one".to_owned();
+fn no_json_failure() -> JsonReadFailure {
+    let got = "text without JSON".to_owned();
     let expected = "a JSON document";
-    Stop { reason: Reason::NoJson, at: 0, path: String::new(), expected, got, committed: false }
+    JsonReadFailure {
+        reason: InvalidReason::NoJson,
+        at: 0,
+        path: String::new(),
+        expected,
+        got,
+        is_document: false,
+    }
 }

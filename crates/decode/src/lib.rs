@@ -1,28 +1,32 @@
-//! What a model wrote, made into JSON that a schema allows.
+//! Decodes text that a model wrote into JSON that a schema allows.
 //!
-//! Strictly first, then cleaned up, then validated; what is still wrong becomes
-//! a request to write it again that says where and why.
+//! The decoder first reads the text strictly, then repairs clear mistakes, then
+//! validates the value. For an invalid text it renders a request to the model that
+//! says where and why the text is wrong.
 
 mod decode;
-mod decoded;
-mod escaped;
-mod event;
+mod event_decoder;
 mod extract;
 mod limits;
+mod model_request;
+mod outcome;
 mod placeholder;
-mod plan;
+mod plan_schema;
 mod read;
-mod request;
 mod schema;
+mod unescape;
 
-pub use decode::{Ending, check, check_as_is, decode};
-pub use decoded::{Accepted, CutOff, Decoded, Invalid, Mismatch, Reason, Repair};
-pub use event::Decoder;
+pub use decode::{TextEnding, check_value, check_value_unchanged, decode};
+pub use event_decoder::EventDecoder;
 pub use limits::{
-    DEPTH_MAX, ERROR_BYTES_MAX, ERRORS_MAX, NESTED_MAX, PATTERN_BYTES_MAX, PATTERNS_MAX,
-    REQUEST_BYTES_MAX, SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX, SCHEMA_VALUES_MAX, STEPS_MAX,
-    TEXT_BYTES_MAX, VALUES_MAX,
+    DEPTH_MAX, ERROR_BYTES_MAX, ERRORS_MAX, PATTERN_BYTES_MAX, PATTERNS_MAX, REQUEST_BYTES_MAX,
+    SCHEMA_BYTES_MAX, SCHEMA_DEPTH_MAX, SCHEMA_VALUES_MAX, TEXT_BYTES_MAX, VALIDATION_DEPTH_MAX,
+    VALIDATION_STEPS_MAX, VALUES_MAX,
 };
-pub use plan::plan_schema;
-pub use schema::{Formats, Schema, SchemaError};
+pub use outcome::{
+    AcceptedDocument, CutOffDocument, DecodeMismatch, DecodeOutcome, InvalidDocument,
+    InvalidReason, TextRepair,
+};
+pub use plan_schema::plan_schema;
+pub use schema::{FormatPolicy, Schema, SchemaError};
 pub mod stream;

@@ -1,10 +1,10 @@
-//! Values that nobody thought about: a form that was handed in unfilled.
+//! Finds values that contain only placeholders, so the model filled in nothing.
 
 use serde_json::Value;
 
 use crate::schema::Schema;
 
-const WORDS: [&str; 22] = [
+const PLACEHOLDER_WORDS: [&str; 22] = [
     "string",
     "text",
     "value",
@@ -29,8 +29,8 @@ const WORDS: [&str; 22] = [
     "???",
 ];
 
-/// Whether a value holds placeholders and nothing else of its writer's making. Texts
-/// that the schema spells out say nothing either way.
+/// Whether a value contains at least one placeholder and no other content. Texts that
+/// the schema lists as allowed values do not count.
 pub(crate) fn is_placeholder(value: &Value, schema: Option<&Schema>) -> bool {
     let mut any = false;
     let mut open = vec![value];
@@ -38,8 +38,8 @@ pub(crate) fn is_placeholder(value: &Value, schema: Option<&Schema>) -> bool {
         match value {
             Value::Array(items) => open.extend(items),
             Value::Object(map) => open.extend(map.values()),
-            Value::String(text) if schema.is_some_and(|schema| schema.names(text)) => {}
-            Value::String(text) if is_word(text) => any = true,
+            Value::String(text) if schema.is_some_and(|schema| schema.has_literal(text)) => {}
+            Value::String(text) if is_placeholder_text(text) => any = true,
             Value::String(_) => return false,
             Value::Number(number) if number.as_f64() != Some(0.0) => return false,
             _ => {}
@@ -48,7 +48,7 @@ pub(crate) fn is_placeholder(value: &Value, schema: Option<&Schema>) -> bool {
     any
 }
 
-fn is_word(text: &str) -> bool {
+fn is_placeholder_text(text: &str) -> bool {
     let text = text.trim();
     let enclosed = [('<', '>'), ('[', ']'), ('{', '}')].iter().any(|(open, shut)| {
         let inside = text.strip_prefix(*open).and_then(|text| text.strip_suffix(*shut));
@@ -59,5 +59,8 @@ fn is_word(text: &str) -> bool {
     let lower = text.to_lowercase();
     let filler =
         ["your ", "your_", "insert ", "your-"].iter().any(|start| lower.starts_with(start));
-    enclosed || text.is_empty() || WORDS.contains(&lower.as_str()) || (filler && lower.len() <= 40)
+    enclosed
+        || text.is_empty()
+        || PLACEHOLDER_WORDS.contains(&lower.as_str())
+        || (filler && lower.len() <= 40)
 }

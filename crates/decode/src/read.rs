@@ -1,358 +1,360 @@
-//! One reader for JSON and for what models write instead of it.
+//! A reader for JSON and for almost-JSON that models write.
 //!
-//! It keeps its own stack, so depth costs no recursion, and looks at each byte
-//! a fixed number of times. Strictly it takes JSON and nothing else. Leniently it
-//! mends a slip where only one reading is left, notes which kind it was, and stops
-//! where two are.
+//! It has its own stack, so depth needs no recursion, and it reads each byte a fixed
+//! number of times. In strict mode it accepts only JSON. In lenient mode it repairs a
+//! mistake if only one reading is possible, and records the kind of the repair. It fails
+//! if two readings are possible.
 
 mod frame;
-mod look;
+mod lookahead;
 mod number;
-mod space;
 mod string;
+mod white_space;
 
 use serde_json::Value;
 
-use crate::decoded::{Reason, Repair};
 use crate::limits::{DEPTH_MAX, VALUES_MAX};
-use frame::Frame;
-pub(crate) use frame::Split;
+use crate::outcome::{InvalidReason, TextRepair};
+pub(crate) use frame::BracketAlternative;
+use frame::ReadFrame;
 
-/// How much is mended.
+/// How much the reader repairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum JsonReadMode {
     /// Nothing.
     Strict,
-    /// What has one reading.
+    /// Mistakes with only one possible reading.
     Lenient,
-    /// The same, but what is open at the end stays open: the text was cut off.
-    Cut,
+    /// Like `Lenient`, but open brackets at the end are not closed: the text was cut off.
+    CutOff,
 }
 
-/// Why and where reading stopped.
+/// Why and where reading failed.
 #[derive(Debug, Clone)]
-pub(crate) struct Stop {
-    pub(crate) reason: Reason,
+pub(crate) struct JsonReadFailure {
+    pub(crate) reason: InvalidReason,
     pub(crate) at: usize,
     pub(crate) path: String,
     pub(crate) expected: &'static str,
     pub(crate) got: String,
-    /// Whether this was the beginning of a document, and not a bracket in prose.
-    pub(crate) committed: bool,
+    /// Whether a document started here, and not only a bracket in prose.
+    pub(crate) is_document: bool,
 }
 
-/// A value that was read.
+/// The result of reading one value.
 #[derive(Debug, Clone)]
-pub(crate) struct Read {
+pub(crate) struct ReadDocument {
     pub(crate) value: Value,
-    pub(crate) repairs: Vec<Repair>,
-    /// Where it ends.
+    pub(crate) repairs: Vec<TextRepair>,
+    /// Where the value ends in the text.
     pub(crate) end: usize,
-    /// Other places where brackets that were put in could stand as well.
-    pub(crate) splits: Vec<Split>,
+    /// Other positions where inserted brackets could be.
+    pub(crate) bracket_alternatives: Vec<BracketAlternative>,
 }
 
-impl Read {
-    /// A value that nothing had to be done for.
-    pub(crate) fn plain(value: Value) -> Self {
-        Self { value, repairs: Vec::new(), end: 0, splits: Vec::new() }
+impl ReadDocument {
+    /// A value that needed no repair.
+    pub(crate) fn unrepaired(value: Value) -> Self {
+        Self { value, repairs: Vec::new(), end: 0, bracket_alternatives: Vec::new() }
     }
 }
 
-/// A place in a text, with what is open there.
-pub(crate) struct Reader<'t> {
+/// A position in a text, and the objects and arrays that are open there.
+pub(crate) struct JsonReader<'t> {
     text: &'t str,
     at: usize,
-    manner: Manner,
-    frames: Vec<Frame>,
-    repairs: Vec<Repair>,
-    splits: Vec<Split>,
-    values: usize,
-    /// Whether the end of the text was reached inside a comment.
-    comment_ends: bool,
+    mode: JsonReadMode,
+    frames: Vec<ReadFrame>,
+    repairs: Vec<TextRepair>,
+    bracket_alternatives: Vec<BracketAlternative>,
+    value_count: usize,
+    /// Whether the text ends inside a comment.
+    ends_in_comment: bool,
 }
 
 /// What may come next.
-enum Next {
+enum ReadStep {
     Value,
-    First,
+    FirstMember,
     Member,
-    After,
+    AfterValue,
     Done(Value),
 }
 
-impl<'t> Reader<'t> {
-    /// A reader of the value that begins at `at`.
-    pub(crate) fn new(text: &'t str, at: usize, manner: Manner) -> Self {
+impl<'t> JsonReader<'t> {
+    /// A reader for the value that starts at `at`.
+    pub(crate) fn new(text: &'t str, at: usize, manner: JsonReadMode) -> Self {
         Self {
             text,
             at,
-            manner,
+            mode: manner,
             frames: Vec::new(),
             repairs: Vec::new(),
-            splits: Vec::new(),
-            values: 0,
-            comment_ends: false,
+            bracket_alternatives: Vec::new(),
+            value_count: 0,
+            ends_in_comment: false,
         }
     }
 
     /// Reads one value.
-    pub(crate) fn read(&mut self) -> Result<Read, Stop> {
-        self.run(Next::Value)
+    pub(crate) fn read_document(&mut self) -> Result<ReadDocument, JsonReadFailure> {
+        self.read_from(ReadStep::Value)
     }
 
     /// Reads the members of an object whose brace is missing.
-    pub(crate) fn read_members(&mut self) -> Result<Read, Stop> {
-        self.note(Repair::MissingOpen);
-        self.frames.push(Frame::object());
-        self.run(Next::Member)
+    pub(crate) fn read_members(&mut self) -> Result<ReadDocument, JsonReadFailure> {
+        self.record_repair(TextRepair::MissingOpen);
+        self.frames.push(ReadFrame::object());
+        self.read_from(ReadStep::Member)
     }
 
-    /// What was complete when reading stopped, and where that was.
+    /// The complete part of the document when reading failed, and its path.
     pub(crate) fn into_partial(mut self) -> (String, Option<Value>) {
         let path = self.path();
         let mut inner = None;
         while let Some(mut frame) = self.frames.pop() {
             if let Some(value) = inner {
-                frame.place(value);
+                frame.add_value(value);
             }
             inner = Some(frame.into_value());
         }
         (path, inner)
     }
 
-    fn run(&mut self, mut next: Next) -> Result<Read, Stop> {
+    fn read_from(&mut self, mut next: ReadStep) -> Result<ReadDocument, JsonReadFailure> {
         loop {
-            if !matches!(next, Next::Done(_)) {
+            if !matches!(next, ReadStep::Done(_)) {
                 self.skip_space()?;
             }
             next = match next {
-                Next::Value => self.value()?,
-                Next::First => self.first()?,
-                Next::Member => self.member()?,
-                Next::After => self.after()?,
-                Next::Done(value) => {
-                    return Ok(Read {
+                ReadStep::Value => self.read_value()?,
+                ReadStep::FirstMember => self.read_first_member()?,
+                ReadStep::Member => self.read_member()?,
+                ReadStep::AfterValue => self.read_after_value()?,
+                ReadStep::Done(value) => {
+                    return Ok(ReadDocument {
                         value,
                         repairs: std::mem::take(&mut self.repairs),
                         end: self.at,
-                        splits: std::mem::take(&mut self.splits),
+                        bracket_alternatives: std::mem::take(&mut self.bracket_alternatives),
                     });
                 }
             };
         }
     }
 
-    fn value(&mut self) -> Result<Next, Stop> {
-        self.values += 1;
-        if self.values > VALUES_MAX {
-            return Err(self.stop(Reason::TooLong, "fewer values"));
+    fn read_value(&mut self) -> Result<ReadStep, JsonReadFailure> {
+        self.value_count += 1;
+        if self.value_count > VALUES_MAX {
+            return Err(self.failure(InvalidReason::TooLong, "fewer values"));
         }
         let value = match self.peek() {
-            Some('{') => return self.open(Frame::object()),
-            Some('[') => return self.open(Frame::array()),
-            Some(quote) if self.is_quote(quote) => Value::String(self.string_value()?),
-            Some('-' | '+' | '.' | '0'..='9') => self.number()?,
-            Some(letter) if letter.is_ascii_alphabetic() => self.word()?,
-            _ => return Err(self.stop(Reason::Broken, "a value")),
+            Some('{') => return self.open_frame(ReadFrame::object()),
+            Some('[') => return self.open_frame(ReadFrame::array()),
+            Some(quote) if self.is_quote(quote) => Value::String(self.read_string_value()?),
+            Some('-' | '+' | '.' | '0'..='9') => self.read_number()?,
+            Some(letter) if letter.is_ascii_alphabetic() => self.read_literal()?,
+            _ => return Err(self.failure(InvalidReason::Broken, "a value")),
         };
-        Ok(self.place(value))
+        Ok(self.add_value(value))
     }
 
-    fn open(&mut self, frame: Frame) -> Result<Next, Stop> {
+    fn open_frame(&mut self, frame: ReadFrame) -> Result<ReadStep, JsonReadFailure> {
         if self.frames.len() >= DEPTH_MAX {
-            return Err(self.stop(Reason::TooDeep, "at most 100 levels"));
+            return Err(self.failure(InvalidReason::TooDeep, "at most 100 levels"));
         }
         self.at += 1;
         self.frames.push(frame);
-        Ok(Next::First)
+        Ok(ReadStep::FirstMember)
     }
 
-    /// Puts a value where it belongs.
-    fn place(&mut self, value: Value) -> Next {
+    /// Adds a value to the innermost object or array.
+    fn add_value(&mut self, value: Value) -> ReadStep {
         match self.frames.last_mut() {
             Some(frame) => {
-                frame.place(value);
-                Next::After
+                frame.add_value(value);
+                ReadStep::AfterValue
             }
-            None => Next::Done(value),
+            None => ReadStep::Done(value),
         }
     }
 
-    fn first(&mut self) -> Result<Next, Stop> {
+    fn read_first_member(&mut self) -> Result<ReadStep, JsonReadFailure> {
         match self.peek() {
-            Some(bracket @ ('}' | ']')) => self.close(bracket),
-            _ => self.member(),
+            Some(bracket @ ('}' | ']')) => self.close_frame(bracket),
+            _ => self.read_member(),
         }
     }
 
-    /// A member or item, or a close after a comma that is one too many.
-    fn member(&mut self) -> Result<Next, Stop> {
+    /// Reads a member or item, or a closing bracket after an extra comma.
+    fn read_member(&mut self) -> Result<ReadStep, JsonReadFailure> {
         match self.peek() {
             Some(bracket @ ('}' | ']')) if self.has_members() => {
-                if !self.lenient() || self.in_object() != (bracket == '}') {
-                    return Err(self.stop(Reason::Broken, "another member or item"));
+                if !self.is_lenient() || self.is_in_object() != (bracket == '}') {
+                    return Err(self.failure(InvalidReason::Broken, "another member or item"));
                 }
-                self.note(Repair::ExtraComma);
-                self.after()
+                self.record_repair(TextRepair::ExtraComma);
+                self.read_after_value()
             }
-            Some(',') if self.lenient() && self.in_object() && self.has_members() => {
-                self.note(Repair::ExtraComma);
+            Some(',') if self.is_lenient() && self.is_in_object() && self.has_members() => {
+                self.record_repair(TextRepair::ExtraComma);
                 self.at += 1;
-                Ok(Next::Member)
+                Ok(ReadStep::Member)
             }
-            None => Err(self.stop(Reason::Broken, "another member or item")),
-            _ if self.in_object() => self.key(),
+            None => Err(self.failure(InvalidReason::Broken, "another member or item")),
+            _ if self.is_in_object() => self.read_key(),
             _ => {
-                self.mark_layout();
-                self.value()
+                self.record_column();
+                self.read_value()
             }
         }
     }
 
-    fn key(&mut self) -> Result<Next, Stop> {
-        self.mark_layout();
-        let began = self.at;
+    fn read_key(&mut self) -> Result<ReadStep, JsonReadFailure> {
+        self.record_column();
+        let key_start = self.at;
         let (key, quoted) = match self.peek() {
-            Some(quote) if self.is_quote(quote) && quote != '`' => (self.string_key()?, true),
-            Some(_) if self.lenient() => (self.bare_key()?, false),
-            _ => return Err(self.stop(Reason::Broken, "a key in double quotes")),
+            Some(quote) if self.is_quote(quote) && quote != '`' => (self.read_string_key()?, true),
+            Some(_) if self.is_lenient() => (self.read_bare_key()?, false),
+            _ => return Err(self.failure(InvalidReason::Broken, "a key in double quotes")),
         };
         if let Some(frame) = self.frames.last_mut() {
-            frame.committed |= quoted;
+            frame.is_document |= quoted;
         }
         self.skip_space()?;
-        self.colon()?;
-        let Some(frame) = self.frames.last_mut() else { return Ok(Next::Value) };
-        frame.committed = true;
-        if frame.has(&key) {
-            self.at = began;
-            return Err(self.stop(Reason::DuplicateKey, "each key once"));
+        self.read_colon()?;
+        let Some(frame) = self.frames.last_mut() else { return Ok(ReadStep::Value) };
+        frame.is_document = true;
+        if frame.has_key(&key) {
+            self.at = key_start;
+            return Err(self.failure(InvalidReason::DuplicateKey, "each key once"));
         }
-        frame.begin(key);
-        Ok(Next::Value)
+        frame.set_key(key);
+        Ok(ReadStep::Value)
     }
 
-    fn colon(&mut self) -> Result<(), Stop> {
+    fn read_colon(&mut self) -> Result<(), JsonReadFailure> {
         let signs = [(":", false), ("：", true), ("=>", true)];
         for (sign, odd) in signs {
-            if self.rest().starts_with(sign) && (!odd || self.lenient()) {
+            if self.rest().starts_with(sign) && (!odd || self.is_lenient()) {
                 self.at += sign.len();
                 if odd {
-                    self.note(Repair::Punctuation);
+                    self.record_repair(TextRepair::Punctuation);
                 }
                 return Ok(());
             }
         }
-        Err(self.stop(Reason::Broken, "a colon after the key"))
+        Err(self.failure(InvalidReason::Broken, "a colon after the key"))
     }
 
-    /// What follows a value: a comma, a close, or a comma that is missing.
-    fn after(&mut self) -> Result<Next, Stop> {
+    /// Reads what follows a value: a comma, a closing bracket, or a missing comma.
+    fn read_after_value(&mut self) -> Result<ReadStep, JsonReadFailure> {
         match self.peek() {
             Some(',') => {
                 self.at += 1;
                 if let Some(frame) = self.frames.last_mut() {
-                    frame.committed = true;
+                    frame.is_document = true;
                 }
-                Ok(Next::Member)
+                Ok(ReadStep::Member)
             }
-            Some('，') if self.lenient() => {
-                self.note(Repair::Punctuation);
+            Some('，') if self.is_lenient() => {
+                self.record_repair(TextRepair::Punctuation);
                 self.at += '，'.len_utf8();
-                Ok(Next::Member)
+                Ok(ReadStep::Member)
             }
-            Some(bracket @ ('}' | ']')) => self.close(bracket),
+            Some(bracket @ ('}' | ']')) => self.close_frame(bracket),
             None => self.close_at_end(),
-            Some(_) if self.lenient() && self.document_ends() => self.close_at_end(),
-            Some(_) if self.lenient() && self.comma_is_missing() => {
-                self.note(Repair::MissingComma);
-                Ok(Next::Member)
+            Some(_) if self.is_lenient() && self.is_at_document_end() => self.close_at_end(),
+            Some(_) if self.is_lenient() && self.is_comma_missing() => {
+                self.record_repair(TextRepair::MissingComma);
+                Ok(ReadStep::Member)
             }
-            Some(_) => Err(self.stop(Reason::Broken, "a comma or a closing bracket")),
+            Some(_) => Err(self.failure(InvalidReason::Broken, "a comma or a closing bracket")),
         }
     }
 
-    fn close(&mut self, bracket: char) -> Result<Next, Stop> {
+    fn close_frame(&mut self, bracket: char) -> Result<ReadStep, JsonReadFailure> {
         let object = bracket == '}';
-        if self.in_object() != object {
-            self.close_forgotten(object)?;
+        if self.is_in_object() != object {
+            self.close_missing_bracket(object)?;
         }
         self.at += 1;
-        Ok(self.pop(false))
+        Ok(self.pop_frame(false))
     }
 
-    /// A bracket that closes what is around the innermost: that one was forgotten.
-    fn close_forgotten(&mut self, object: bool) -> Result<(), Stop> {
+    /// Closes the innermost object or array, because the bracket closes the outer one.
+    fn close_missing_bracket(&mut self, object: bool) -> Result<(), JsonReadFailure> {
         let around = self.frames.iter().rev().nth(1).is_some_and(|frame| frame.object == object);
-        if self.manner == Manner::Strict || !around || !self.has_members() {
-            return Err(self.stop(Reason::Broken, "the bracket that fits the one that is open"));
+        if self.mode == JsonReadMode::Strict || !around || !self.has_members() {
+            return Err(self
+                .failure(InvalidReason::Broken, "the closing bracket that matches the open one"));
         }
-        self.note(Repair::MissingClose);
-        self.pop(true);
-        self.find_splits(false);
-        if self.splits.is_empty() {
+        self.record_repair(TextRepair::MissingClose);
+        self.pop_frame(true);
+        self.find_alternatives(false);
+        if self.bracket_alternatives.is_empty() {
             return Ok(());
         }
-        Err(self.stop(Reason::Ambiguous, "the closing bracket that is missing"))
+        Err(self.failure(InvalidReason::Ambiguous, "the missing closing bracket"))
     }
 
-    fn close_at_end(&mut self) -> Result<Next, Stop> {
-        // A number may go on where nothing, not even a line break, follows it.
+    fn close_at_end(&mut self) -> Result<ReadStep, JsonReadFailure> {
+        // A number at the very end of the text may be incomplete.
         let before = self.text.get(..self.at).unwrap_or_default();
         let number = before.ends_with(|last: char| last.is_ascii_digit());
-        if self.manner != Manner::Lenient || self.comment_ends || number {
-            return Err(self.stop(Reason::Broken, "a closing bracket"));
+        if self.mode != JsonReadMode::Lenient || self.ends_in_comment || number {
+            return Err(self.failure(InvalidReason::Broken, "a closing bracket"));
         }
-        self.note(Repair::MissingClose);
+        self.record_repair(TextRepair::MissingClose);
         while self.frames.len() > 1 {
-            self.pop(true);
+            self.pop_frame(true);
         }
-        Ok(self.pop_with_splits())
+        Ok(self.pop_last_frame())
     }
 
-    fn pop_with_splits(&mut self) -> Next {
-        self.find_splits(true);
-        self.pop(true)
+    fn pop_last_frame(&mut self) -> ReadStep {
+        self.find_alternatives(true);
+        self.pop_frame(true)
     }
 
-    /// Closes the innermost, and puts it where it belongs.
-    fn pop(&mut self, implicit: bool) -> Next {
-        let Some(mut frame) = self.frames.pop() else { return Next::Done(Value::Null) };
-        let tail = frame.take_tail(implicit);
+    /// Closes the innermost object or array and adds it to the outer one.
+    fn pop_frame(&mut self, implicit: bool) -> ReadStep {
+        let Some(mut frame) = self.frames.pop() else { return ReadStep::Done(Value::Null) };
+        let tail = frame.take_closed(implicit);
         let value = frame.into_value();
-        let next = self.place(value);
+        let next = self.add_value(value);
         if let Some(parent) = self.frames.last_mut() {
-            parent.tail = Some(Box::new(tail));
+            parent.last_closed = Some(Box::new(tail));
         }
         next
     }
 
-    /// Where else a bracket that is missing could stand: see [`Split`].
-    fn find_splits(&mut self, implicit: bool) {
+    /// Finds other positions for a missing bracket: see [`BracketAlternative`].
+    fn find_alternatives(&mut self, implicit: bool) {
         if let Some(frame) = self.frames.last() {
-            self.splits = frame::splits(frame, implicit, self.frames.iter().rev().skip(1));
+            self.bracket_alternatives =
+                frame::find_alternatives(frame, implicit, self.frames.iter().rev().skip(1));
         }
     }
 
-    fn note(&mut self, repair: Repair) {
+    fn record_repair(&mut self, repair: TextRepair) {
         if !self.repairs.contains(&repair) {
             self.repairs.push(repair);
         }
     }
 
-    fn mark_layout(&mut self) {
+    fn record_column(&mut self) {
         let column = self.column();
         if let Some(frame) = self.frames.last_mut() {
-            frame.mark(column);
+            frame.record_member_start(column);
         }
     }
 
-    fn lenient(&self) -> bool {
-        self.manner != Manner::Strict
+    fn is_lenient(&self) -> bool {
+        self.mode != JsonReadMode::Strict
     }
 
-    fn in_object(&self) -> bool {
+    fn is_in_object(&self) -> bool {
         self.frames.last().is_some_and(|frame| frame.object)
     }
 
@@ -361,18 +363,18 @@ impl<'t> Reader<'t> {
     }
 
     fn path(&self) -> String {
-        let steps = self.frames.iter().filter_map(Frame::step);
+        let steps = self.frames.iter().filter_map(ReadFrame::pointer_token);
         steps.fold(String::new(), |path, step| path + "/" + &step)
     }
 
-    fn stop(&self, reason: Reason, expected: &'static str) -> Stop {
-        Stop {
+    fn failure(&self, reason: InvalidReason, expected: &'static str) -> JsonReadFailure {
+        JsonReadFailure {
             reason,
             at: self.at,
             path: self.path(),
             expected,
-            got: self.shown(),
-            committed: self.frames.iter().any(Frame::is_committed),
+            got: self.next_characters(),
+            is_document: self.frames.iter().any(ReadFrame::is_committed),
         }
     }
 }

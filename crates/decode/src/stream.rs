@@ -1,12 +1,12 @@
-//! Whether what has come so far can still become a valid document.
+//! Checks, while a document arrives, whether it can still become valid.
 //!
-//! A model writes one byte after the other; waiting for the last one to say that
-//! the third was wrong costs tokens. This reads as it comes and refuses the first
-//! byte with which no valid document goes on. What a prefix can't decide is left
-//! to full validation; docs/reference/streaming-check.md has the list.
+//! A model writes its text byte by byte. Waiting for the end before reporting an error
+//! at the start costs tokens. This check reads the text as it arrives and refuses the
+//! first byte after which no valid document is possible. Some rules cannot be decided
+//! on a prefix. They are left to full validation, see docs/reference/streaming-check.md.
 //!
 //! ```
-//! use jackline_decode::stream::{Stream, StreamSchema};
+//! use jackline_decode::stream::{StreamCheck, StreamSchema};
 //! use serde_json::json;
 //!
 //! let schema = StreamSchema::compile(&json!({
@@ -15,7 +15,7 @@
 //!     "required": ["path"],
 //!     "additionalProperties": false,
 //! }))?;
-//! let mut stream = Stream::new(&schema);
+//! let mut stream = StreamCheck::new(&schema);
 //! stream.feed(br#"{"path": "src/li"#)?;
 //! stream.feed(br#"b.rs", "#)?;
 //! let refusal = stream.feed(br#""line": 3}"#).unwrap_err();
@@ -24,54 +24,54 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod alternatives;
-mod compile;
-mod cut;
-mod decimal;
-mod inhabited;
-mod leaf;
-mod literal;
-mod node;
-mod number;
-mod plan;
+mod decimal_literal;
+mod evaluation_plan;
+mod keyword_rules;
+mod listed_values;
+mod node_compiler;
+mod number_scanner;
 mod refusal;
-mod schema;
-mod text;
-mod why;
+mod refusal_reason;
+mod satisfiable_types;
+mod schema_alternatives;
+mod schema_node;
+mod stream_cutter;
+mod stream_schema;
+mod string_scanner;
 
-use alternatives::{Alternatives, Cause, Shape};
-use node::{Node, NodeId, types};
-use number::{Number, Taken};
-use text::{Progress, Text};
-use why::Why;
+use number_scanner::{ByteInNumber, NumberScanner};
+use refusal_reason::RefusalReason;
+use schema_alternatives::{RuleOutCause, SchemaAlternatives, StreamValueShape};
+use schema_node::{NodeId, SchemaNode, types};
+use string_scanner::{StringProgress, StringScanner};
 
-pub use cut::Cutter;
-pub use number::NUMBER_BYTES_MAX;
-pub use refusal::{Refusal, RefusalKind, SchemaError};
-pub use schema::StreamSchema;
+pub use number_scanner::NUMBER_BYTES_MAX;
+pub use refusal::{Refusal, RefusalKind, StreamSchemaError};
+pub use stream_cutter::StreamCutter;
+pub use stream_schema::StreamSchema;
 
-/// How deep objects and arrays may lie in each other.
+/// How deep objects and arrays may nest.
 pub const DEPTH_MAX: usize = 100;
 
-/// A document while it comes.
+/// The check of one document that arrives in pieces.
 ///
-/// Its memory hangs on how deep the document is, on the string that is being
-/// read as far as its schema wants it whole, and on the keys of the objects that
-/// are open; not on how long the document is.
+/// Its memory does not depend on the length of the document. It depends on the depth, on
+/// the keys of the open objects, and on the current string if its schema needs the whole
+/// string.
 #[derive(Debug, Clone)]
-pub struct Stream<'s> {
+pub struct StreamCheck<'s> {
     schema: &'s StreamSchema,
-    alternatives: Alternatives<'s>,
-    stage: Stage,
-    text: Text,
-    number: Number,
+    alternatives: SchemaAlternatives<'s>,
+    stage: StreamStage,
+    text: StringScanner,
+    number: NumberScanner,
     position: u64,
     refused: Option<Refusal>,
 }
 
-/// What comes next.
+/// What the check expects next.
 #[derive(Debug, Clone, Copy)]
-enum Stage {
+enum StreamStage {
     Value,
     /// An item, or the end of the array.
     FirstItem,
@@ -84,304 +84,309 @@ enum Stage {
     Number,
     /// The rest of `true`, `false` or `null`.
     Word(&'static [u8]),
-    /// A comma, or the end of what is open.
-    After,
+    /// A comma, or the end of the open object or array.
+    AfterValue,
     Done,
 }
 
-impl<'s> Stream<'s> {
-    /// A document of which nothing has come yet.
+impl<'s> StreamCheck<'s> {
+    /// A check of a document of which nothing has arrived yet.
     pub fn new(schema: &'s StreamSchema) -> Self {
-        Self::at(schema, schema.root)
+        Self::at_node(schema, schema.root)
     }
 
-    fn at(schema: &'s StreamSchema, root: NodeId) -> Self {
+    fn at_node(schema: &'s StreamSchema, root: NodeId) -> Self {
         Self {
             schema,
-            alternatives: Alternatives::new(schema, root),
-            stage: Stage::Value,
-            text: Text::default(),
-            number: Number::default(),
+            alternatives: SchemaAlternatives::new(schema, root),
+            stage: StreamStage::Value,
+            text: StringScanner::default(),
+            number: NumberScanner::default(),
             position: 0,
             refused: None,
         }
     }
 
-    /// Takes the next bytes, however the document is cut. Once refused, it stays refused.
+    /// Checks the next bytes. The document may be split at any byte. After a refusal,
+    /// every call returns the same refusal.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         if let Some(refusal) = &self.refused {
             return Err(refusal.clone());
         }
         let mut rest = bytes;
         while let Some(byte) = rest.first() {
-            let mut took = match self.stage {
-                Stage::Text | Stage::KeyText => self.text.run(rest),
+            let mut length = match self.stage {
+                StreamStage::Text | StreamStage::KeyText => self.text.read_plain_run(rest),
                 _ => 0,
             };
-            if took == 0 {
-                self.alternatives.blame.clear();
-                self.step(*byte).map_err(|why| self.refuse(why))?;
-                took = 1;
+            if length == 0 {
+                self.alternatives.ruled_out.clear();
+                self.read_byte(*byte).map_err(|why| self.refuse(why))?;
+                length = 1;
             }
-            self.position += took as u64;
-            rest = rest.get(took..).unwrap_or_default();
+            self.position += length as u64;
+            rest = rest.get(length..).unwrap_or_default();
         }
         Ok(())
     }
 
-    /// Says that nothing more comes.
+    /// Ends the document. An error means that it is incomplete or invalid.
     pub fn finish(&mut self) -> Result<(), Refusal> {
         if let Some(refusal) = &self.refused {
             return Err(refusal.clone());
         }
-        self.alternatives.blame.clear();
-        self.end().map_err(|why| self.refuse(why))
+        self.alternatives.ruled_out.clear();
+        self.check_end().map_err(|why| self.refuse(why))
     }
 
-    fn end(&mut self) -> Result<(), Why> {
-        if matches!(self.stage, Stage::Number) && self.number.may_end() {
+    fn check_end(&mut self) -> Result<(), RefusalReason> {
+        if matches!(self.stage, StreamStage::Number) && self.number.can_end() {
             self.end_number()?;
         }
-        Err(Why::Incomplete(match self.stage {
-            Stage::Done => return Ok(()),
-            Stage::Value => "a value",
-            Stage::FirstItem => "an item or `]`",
-            Stage::FirstKey => "a key or `}`",
-            Stage::Key => "a key",
-            Stage::Colon => "`:`",
-            Stage::KeyText | Stage::Text => "the rest of the string",
-            Stage::Number => "the rest of the number",
-            Stage::Word(_) => "the rest of the word",
-            Stage::After => "the rest of the document",
+        Err(RefusalReason::Incomplete(match self.stage {
+            StreamStage::Done => return Ok(()),
+            StreamStage::Value => "a value",
+            StreamStage::FirstItem => "an item or `]`",
+            StreamStage::FirstKey => "a key or `}`",
+            StreamStage::Key => "a key",
+            StreamStage::Colon => "`:`",
+            StreamStage::KeyText | StreamStage::Text => "the rest of the string",
+            StreamStage::Number => "the rest of the number",
+            StreamStage::Word(_) => "the rest of the word",
+            StreamStage::AfterValue => "the rest of the document",
         }))
     }
 
-    fn refuse(&mut self, why: Why) -> Refusal {
+    fn refuse(&mut self, why: RefusalReason) -> Refusal {
         let refusal = Refusal {
             position: self.position,
             pointer: self.pointer(),
             kind: why.kind(),
-            expected: why.expected(self.schema, &self.alternatives),
+            expected: why.expected_text(self.schema, &self.alternatives),
         };
         self.refused = Some(refusal.clone());
         refusal
     }
 
     fn pointer(&self) -> String {
-        let open = self.alternatives.open();
-        // A value that is awaited has a name already; what is open is named by what is around
-        // it, and a key that is being read names nothing yet.
+        let open = self.alternatives.open_frames();
+        // The frames around a value give its path. A value that is expected next already has
+        // a path. The frame of an open value and of a key that is being read adds nothing.
         let unnamed = match (self.alternatives.top().map(|frame| frame.shape), self.stage) {
-            (Some(Shape::Key), _) => 2,
-            (_, Stage::Value | Stage::Colon | Stage::FirstItem) => 0,
+            (Some(StreamValueShape::Key), _) => 2,
+            (_, StreamStage::Value | StreamStage::Colon | StreamStage::FirstItem) => 0,
             _ => 1,
         };
         let mut pointer = String::new();
         for frame in open.iter().take(open.len().saturating_sub(unnamed)) {
             pointer.push('/');
             match frame.shape {
-                Shape::Array => pointer.push_str(&frame.count.to_string()),
+                StreamValueShape::Array => pointer.push_str(&frame.count.to_string()),
                 _ => pointer.push_str(&frame.key.replace('~', "~0").replace('/', "~1")),
             }
         }
         pointer
     }
 
-    fn step(&mut self, byte: u8) -> Result<(), Why> {
+    fn read_byte(&mut self, byte: u8) -> Result<(), RefusalReason> {
         match self.stage {
-            Stage::Text => {
-                if self.text.step(byte, &mut self.alternatives)? == Progress::Closed {
+            StreamStage::Text => {
+                if self.text.read_byte(byte, &mut self.alternatives)? == StringProgress::Closed {
                     self.end_value()?;
                 }
             }
-            Stage::KeyText => {
-                if self.text.step(byte, &mut self.alternatives)? == Progress::Closed {
+            StreamStage::KeyText => {
+                if self.text.read_byte(byte, &mut self.alternatives)? == StringProgress::Closed {
                     self.end_key()?;
                 }
             }
-            Stage::Number => {
-                if self.number.step(byte, &mut self.alternatives)? == Taken::No {
+            StreamStage::Number => {
+                if self.number.read_byte(byte, &mut self.alternatives)? == ByteInNumber::No {
                     self.end_number()?;
-                    self.step(byte)?;
+                    self.read_byte(byte)?;
                 }
             }
-            Stage::Word(word) => self.word(byte, word)?,
+            StreamStage::Word(word) => self.read_word(byte, word)?,
             _ if matches!(byte, b' ' | b'\t' | b'\n' | b'\r') => {}
-            Stage::FirstItem if byte == b']' => self.end_array()?,
-            Stage::FirstItem => {
+            StreamStage::FirstItem if byte == b']' => self.end_array()?,
+            StreamStage::FirstItem => {
                 self.next_item()?;
                 self.begin_value(byte)?;
             }
-            Stage::Value => self.begin_value(byte)?,
-            Stage::FirstKey if byte == b'}' => self.end_object()?,
-            Stage::FirstKey if byte == b'"' => {
+            StreamStage::Value => self.begin_value(byte)?,
+            StreamStage::FirstKey if byte == b'}' => self.end_object()?,
+            StreamStage::FirstKey if byte == b'"' => {
                 self.next_key()?;
                 self.begin_key()?;
             }
-            Stage::FirstKey => return Err(Why::Syntax("a key or `}`")),
-            Stage::Key if byte == b'"' => self.begin_key()?,
-            Stage::Key => return Err(Why::Syntax("a key")),
-            Stage::Colon if byte == b':' => self.stage = Stage::Value,
-            Stage::Colon => return Err(Why::Syntax("`:`")),
-            Stage::After => self.after(byte)?,
-            Stage::Done => return Err(Why::Syntax("nothing more")),
+            StreamStage::FirstKey => return Err(RefusalReason::Syntax("a key or `}`")),
+            StreamStage::Key if byte == b'"' => self.begin_key()?,
+            StreamStage::Key => return Err(RefusalReason::Syntax("a key")),
+            StreamStage::Colon if byte == b':' => self.stage = StreamStage::Value,
+            StreamStage::Colon => return Err(RefusalReason::Syntax("`:`")),
+            StreamStage::AfterValue => self.read_after_value(byte)?,
+            StreamStage::Done => return Err(RefusalReason::Syntax("the end of the document")),
         }
         Ok(())
     }
 
-    fn word(&mut self, byte: u8, word: &'static [u8]) -> Result<(), Why> {
+    fn read_word(&mut self, byte: u8, word: &'static [u8]) -> Result<(), RefusalReason> {
         match word.split_first() {
             Some((next, rest)) if *next == byte => {
-                self.stage = Stage::Word(rest);
+                self.stage = StreamStage::Word(rest);
                 if rest.is_empty() { self.end_value() } else { Ok(()) }
             }
-            _ => Err(Why::Syntax("the rest of `true`, `false` or `null`")),
+            _ => Err(RefusalReason::Syntax("the rest of `true`, `false` or `null`")),
         }
     }
 
-    fn begin_value(&mut self, byte: u8) -> Result<(), Why> {
+    fn begin_value(&mut self, byte: u8) -> Result<(), RefusalReason> {
         let (kind, shape, stage) = match byte {
-            b'"' => (types::STRING, Shape::Scalar, Stage::Text),
-            b'{' => (types::OBJECT, Shape::Object, Stage::FirstKey),
-            b'[' => (types::ARRAY, Shape::Array, Stage::FirstItem),
-            b't' => (types::TRUE, Shape::Scalar, Stage::Word(b"rue")),
-            b'f' => (types::FALSE, Shape::Scalar, Stage::Word(b"alse")),
-            b'n' => (types::NULL, Shape::Scalar, Stage::Word(b"ull")),
-            b'-' | b'0'..=b'9' => (types::NUMBER, Shape::Scalar, Stage::Number),
-            _ => return Err(Why::Value),
+            b'"' => (types::STRING, StreamValueShape::Scalar, StreamStage::Text),
+            b'{' => (types::OBJECT, StreamValueShape::Object, StreamStage::FirstKey),
+            b'[' => (types::ARRAY, StreamValueShape::Array, StreamStage::FirstItem),
+            b't' => (types::TRUE, StreamValueShape::Scalar, StreamStage::Word(b"rue")),
+            b'f' => (types::FALSE, StreamValueShape::Scalar, StreamStage::Word(b"alse")),
+            b'n' => (types::NULL, StreamValueShape::Scalar, StreamStage::Word(b"ull")),
+            b'-' | b'0'..=b'9' => (types::NUMBER, StreamValueShape::Scalar, StreamStage::Number),
+            _ => return Err(RefusalReason::Value),
         };
-        if shape != Shape::Scalar && self.alternatives.depth() >= DEPTH_MAX {
-            return Err(Why::Depth);
+        if shape != StreamValueShape::Scalar && self.alternatives.depth() >= DEPTH_MAX {
+            return Err(RefusalReason::TooDeep);
         }
-        self.alternatives.enter(shape);
-        self.stage = Stage::After;
-        self.alternatives.sift(|node, _, _| (node.types & kind == 0).then_some(Cause::Type))?;
+        self.alternatives.enter_value(shape);
+        self.stage = StreamStage::AfterValue;
+        self.alternatives.rule_out_schemas(|node, _, _| {
+            (node.types & kind == 0).then_some(RuleOutCause::Type)
+        })?;
         self.stage = stage;
         match stage {
-            Stage::Text => self.text.begin(false, &self.alternatives),
-            Stage::Number => {
-                self.number.begin(&self.alternatives);
-                self.number.step(byte, &mut self.alternatives)?;
+            StreamStage::Text => self.text.begin_string(false, &self.alternatives),
+            StreamStage::Number => {
+                self.number.begin_number(&self.alternatives);
+                self.number.read_byte(byte, &mut self.alternatives)?;
             }
             _ => {}
         }
         Ok(())
     }
 
-    fn end_value(&mut self) -> Result<(), Why> {
-        self.alternatives.leave()?;
+    fn end_value(&mut self) -> Result<(), RefusalReason> {
+        self.alternatives.leave_value()?;
         self.stage = match self.alternatives.top_mut() {
-            None => Stage::Done,
+            None => StreamStage::Done,
             Some(frame) => {
                 frame.count += 1;
-                Stage::After
+                StreamStage::AfterValue
             }
         };
         Ok(())
     }
 
-    fn end_number(&mut self) -> Result<(), Why> {
-        self.number.end(&mut self.alternatives)?;
+    fn end_number(&mut self) -> Result<(), RefusalReason> {
+        self.number.check_number(&mut self.alternatives)?;
         self.end_value()
     }
 
-    fn after(&mut self, byte: u8) -> Result<(), Why> {
-        let object = self.alternatives.top().is_some_and(|frame| frame.shape == Shape::Object);
+    fn read_after_value(&mut self, byte: u8) -> Result<(), RefusalReason> {
+        let object =
+            self.alternatives.top().is_some_and(|frame| frame.shape == StreamValueShape::Object);
         match (object, byte) {
             (true, b',') => {
                 self.next_key()?;
-                self.stage = Stage::Key;
+                self.stage = StreamStage::Key;
                 Ok(())
             }
             (true, b'}') => self.end_object(),
-            (true, _) => Err(Why::Syntax("`,` or `}`")),
+            (true, _) => Err(RefusalReason::Syntax("`,` or `}`")),
             (false, b',') => {
                 self.next_item()?;
-                self.stage = Stage::Value;
+                self.stage = StreamStage::Value;
                 Ok(())
             }
             (false, b']') => self.end_array(),
-            (false, _) => Err(Why::Syntax("`,` or `]`")),
+            (false, _) => Err(RefusalReason::Syntax("`,` or `]`")),
         }
     }
 
-    /// Another item has to come: is there room, and can one be valid?
-    fn next_item(&mut self) -> Result<(), Why> {
-        self.alternatives.sift(|node, _, facts| {
+    /// Checks that another item is allowed and that one can be valid.
+    fn next_item(&mut self) -> Result<(), RefusalReason> {
+        self.alternatives.rule_out_schemas(|node, _, facts| {
             let max = node.array.as_ref()?.max?;
-            (facts.count >= max).then_some(Cause::ItemsMax)
+            (facts.count >= max).then_some(RuleOutCause::ItemsMax)
         })?;
-        self.alternatives.prepare(Cause::Item, |node, frame, parts| {
-            parts.extend(node.array.as_ref().map(|rules| rules.item(frame.count)));
+        self.alternatives.prepare_part(RuleOutCause::Item, |node, frame, parts| {
+            parts.extend(node.array.as_ref().map(|rules| rules.item_schema(frame.count)));
         })?;
         Ok(())
     }
 
-    fn end_array(&mut self) -> Result<(), Why> {
-        self.alternatives.sift(|node, _, facts| {
+    fn end_array(&mut self) -> Result<(), RefusalReason> {
+        self.alternatives.rule_out_schemas(|node, _, facts| {
             let min = node.array.as_ref()?.min;
-            (facts.count < min).then_some(Cause::ItemsMin)
+            (facts.count < min).then_some(RuleOutCause::ItemsMin)
         })?;
         self.end_value()
     }
 
-    /// Another key has to come: is there room, and is one left?
-    fn next_key(&mut self) -> Result<(), Why> {
+    /// Checks that another key is allowed and that an unused key is left.
+    fn next_key(&mut self) -> Result<(), RefusalReason> {
         let schema = self.schema;
-        self.alternatives.sift(|node, _, facts| {
+        self.alternatives.rule_out_schemas(|node, _, facts| {
             let rules = node.object.as_ref()?;
             if rules.max.is_some_and(|max| facts.count >= max) {
-                return Some(Cause::PropertiesMax);
+                return Some(RuleOutCause::PropertiesMax);
             }
-            let closed = schema.nodes.get(rules.closed?)?.text.literals.as_ref()?;
-            closed.iter().all(|name| facts.keys.contains(name)).then_some(Cause::Key)
+            let closed = schema.nodes.get(rules.all_keys?)?.text.literals.as_ref()?;
+            closed.iter().all(|name| facts.keys.contains(name)).then_some(RuleOutCause::Key)
         })?;
         Ok(())
     }
 
-    fn begin_key(&mut self) -> Result<(), Why> {
-        self.alternatives.prepare(Cause::Key, |node: &Node, _, parts| {
-            parts.extend(node.object.iter().flat_map(|rules| &rules.names));
+    fn begin_key(&mut self) -> Result<(), RefusalReason> {
+        self.alternatives.prepare_part(RuleOutCause::Key, |node: &SchemaNode, _, parts| {
+            parts.extend(node.object.iter().flat_map(|rules| &rules.key_schemas));
         })?;
-        self.alternatives.enter(Shape::Key);
-        self.stage = Stage::KeyText;
-        self.alternatives
-            .sift(|node, _, _| (node.types & types::STRING == 0).then_some(Cause::Type))?;
-        self.text.begin(true, &self.alternatives);
+        self.alternatives.enter_value(StreamValueShape::Key);
+        self.stage = StreamStage::KeyText;
+        self.alternatives.rule_out_schemas(|node, _, _| {
+            (node.types & types::STRING == 0).then_some(RuleOutCause::Type)
+        })?;
+        self.text.begin_string(true, &self.alternatives);
         Ok(())
     }
 
-    fn end_key(&mut self) -> Result<(), Why> {
-        self.alternatives.leave()?;
+    fn end_key(&mut self) -> Result<(), RefusalReason> {
+        self.alternatives.leave_value()?;
         let Some(frame) = self.alternatives.top_mut() else { return Ok(()) };
         frame.key.clear();
         frame.key.push_str(&String::from_utf8_lossy(&self.text.decoded));
-        self.stage = Stage::Colon;
+        self.stage = StreamStage::Colon;
         if !frame.keys.insert(frame.key.clone()) {
-            return Err(Why::Duplicate);
+            return Err(RefusalReason::DuplicateKey);
         }
-        self.alternatives.sift(|node, _, facts| {
+        self.alternatives.rule_out_schemas(|node, _, facts| {
             let rules = node.object.as_ref()?;
             let missing = rules.required.iter().filter(|name| !facts.keys.contains(*name));
             let needed = rules.max.map(|max| (max, facts.count + 1 + missing.count() as u64));
-            needed.is_some_and(|(max, needed)| needed > max).then_some(Cause::PropertiesMax)
+            needed.is_some_and(|(max, needed)| needed > max).then_some(RuleOutCause::PropertiesMax)
         })?;
-        self.alternatives.prepare(Cause::Property, |node, frame, parts| {
+        self.alternatives.prepare_part(RuleOutCause::Property, |node, frame, parts| {
             if let Some(rules) = &node.object {
-                rules.children(&frame.key, |part| parts.push(part));
+                rules.visit_value_schemas(&frame.key, |part| parts.push(part));
             }
         })?;
         Ok(())
     }
 
-    fn end_object(&mut self) -> Result<(), Why> {
-        self.alternatives.sift(|node, _, facts| {
+    fn end_object(&mut self) -> Result<(), RefusalReason> {
+        self.alternatives.rule_out_schemas(|node, _, facts| {
             let rules = node.object.as_ref()?;
             if facts.count < rules.min {
-                return Some(Cause::PropertiesMin);
+                return Some(RuleOutCause::PropertiesMin);
             }
             let whole = rules.required.iter().all(|name| facts.keys.contains(name));
-            (!whole).then_some(Cause::Required)
+            (!whole).then_some(RuleOutCause::Required)
         })?;
         self.end_value()
     }

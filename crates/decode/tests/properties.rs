@@ -1,17 +1,17 @@
-//! What holds for every value and every text.
+//! Properties of decoding that hold for every value and every text.
 
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "a test fails by them"
+    reason = "a test fails by panicking"
 )]
 
-use jackline_decode::{Decoded, Ending, Schema, decode};
+use jackline_decode::{DecodeOutcome, Schema, TextEnding, decode};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Any value, with texts that look like what the reader looks for.
+/// Any value, with texts that contain the signs to which the reader reacts.
 fn value() -> impl Strategy<Value = Value> {
     let text = prop_oneof![
         ".{0,12}",
@@ -40,7 +40,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// An object or array with something in it, as documents are.
+/// A document: an object with content.
 fn document() -> impl Strategy<Value = Value> {
     value().prop_map(|value| json!({ "document": value }))
 }
@@ -49,7 +49,7 @@ fn written(value: &Value, pretty: bool) -> String {
     if pretty { serde_json::to_string_pretty(value).unwrap() } else { value.to_string() }
 }
 
-/// The value with a comma after every last member.
+/// The value as text, with a comma after every last member.
 fn with_commas(value: &Value) -> String {
     match value {
         Value::Array(items) if !items.is_empty() => {
@@ -64,7 +64,7 @@ fn with_commas(value: &Value) -> String {
     }
 }
 
-/// The value as Python shows it, where that is the same but for quotes and words.
+/// The value in Python syntax, with single quotes and `None`, `True`, `False`.
 fn as_python(value: &Value) -> String {
     match value {
         Value::Null => "None".to_owned(),
@@ -89,9 +89,9 @@ fn as_python(value: &Value) -> String {
 }
 
 fn accepted(text: &str) -> Option<(Value, bool)> {
-    match decode(text, None, Ending::Finished) {
-        Decoded::Accepted(accepted) => {
-            let repaired = accepted.after_repair();
+    match decode(text, None, TextEnding::Finished) {
+        DecodeOutcome::Accepted(accepted) => {
+            let repaired = accepted.is_repaired();
             Some((accepted.value, repaired))
         }
         _ => None,
@@ -102,14 +102,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 800, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn json_is_decoded_as_it_is(value in value(), pretty: bool) {
+    fn valid_json_is_decoded_without_repairs(value in value(), pretty: bool) {
         let text = written(&value, pretty);
         let read: Value = serde_json::from_str(&text).unwrap();
         prop_assert_eq!(accepted(&text), Some((read, false)));
     }
 
     #[test]
-    fn what_is_around_a_document_does_not_change_it(value in document(), pretty: bool, which in 0..8usize) {
+    fn text_around_a_document_does_not_change_it(value in document(), pretty: bool, which in 0..8usize) {
         let text = written(&value, pretty);
         let around = [
             format!("```json\n{text}\n```"),
@@ -125,7 +125,7 @@ proptest! {
     }
 
     #[test]
-    fn slips_do_not_change_a_document(value in document()) {
+    fn mistakes_do_not_change_a_document(value in document()) {
         for text in [with_commas(&value), as_python(&value)] {
             if let Some((read, _)) = accepted(&text) {
                 prop_assert_eq!(&read, &value, "{}", text);
@@ -135,22 +135,22 @@ proptest! {
     }
 
     #[test]
-    fn a_document_that_is_cut_off_is_never_taken_for_whole(value in document(), at in 0..400usize) {
+    fn a_cut_off_document_is_never_accepted(value in document(), at in 0..400usize) {
         let text = written(&value, false);
         let mut at = at % text.len();
         while !text.is_char_boundary(at) {
             at -= 1;
         }
-        let cut = decode(&text[..at], None, Ending::CutOff);
-        prop_assert!(matches!(cut, Decoded::CutOff(_)), "{} {:?}", &text[..at], cut);
+        let cut = decode(&text[..at], None, TextEnding::CutOff);
+        prop_assert!(matches!(cut, DecodeOutcome::CutOff(_)), "{} {:?}", &text[..at], cut);
     }
 
     #[test]
-    fn without_one_of_its_signs_it_is_the_same_document_or_none(
+    fn a_document_without_one_of_its_signs_is_the_same_or_refused(
         value in document(), pretty: bool, at in 0..400usize,
     ) {
         let text = written(&value, pretty);
-        // A quote that is escaped belongs to a text, and without it that is another one.
+        // An escaped quote belongs to a text. Without it the text is a different one.
         let signs: Vec<(usize, char)> = text
             .char_indices()
             .filter(|(at, sign)| "{}[]\",:".contains(*sign) && !text[..*at].ends_with('\\'))
@@ -165,17 +165,17 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_it_panic(text in "[\\\\\"'`{}\\[\\],:/#*<>a-cuTN01.+e“”‘’\n\t -]{0,60}|.{0,60}") {
+    fn no_text_causes_a_panic(text in "[\\\\\"'`{}\\[\\],:/#*<>a-cuTN01.+e“”‘’\n\t -]{0,60}|.{0,60}") {
         let schema = Schema::compile(&json!({ "type": "object", "properties": { "a": { "type": "array" } } })).unwrap();
-        for ending in [Ending::Finished, Ending::CutOff] {
+        for ending in [TextEnding::Finished, TextEnding::CutOff] {
             for schema in [None, Some(&schema)] {
                 match decode(&text, schema, ending) {
-                    Decoded::Invalid(invalid) => {
+                    DecodeOutcome::Invalid(invalid) => {
                         prop_assert!(!invalid.errors.is_empty());
                         prop_assert!(invalid.render_request().len() <= jackline_decode::REQUEST_BYTES_MAX);
                     }
-                    Decoded::CutOff(cut) => prop_assert!(!cut.render_request().is_empty()),
-                    Decoded::Accepted(_) => {}
+                    DecodeOutcome::CutOff(cut) => prop_assert!(!cut.render_request().is_empty()),
+                    DecodeOutcome::Accepted(_) => {}
                 }
             }
         }

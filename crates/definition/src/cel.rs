@@ -1,8 +1,8 @@
-//! Conditions of rules: from the text to what the engine evaluates.
+//! Parses the conditions of rules into expressions that the engine evaluates.
 //!
-//! The language is the part of CEL that rules need, with the same meaning. What
-//! is left out is refused with a hint, never read differently: floats, bytes,
-//! times, patterns that are not written out.
+//! The language is the part of CEL that rules need, with the same meaning. The parser refuses
+//! every other part of CEL with a hint and never gives it another meaning: floats, bytes, times,
+//! and patterns that are not literals.
 
 mod operand;
 mod parse;
@@ -11,26 +11,26 @@ mod token;
 
 use jackline_engine::expr::Expr;
 
-/// How long a condition may be.
-pub const TEXT_BYTES_MAX: usize = 4_096;
+/// The maximum length of a condition in bytes.
+pub const CONDITION_BYTES_MAX: usize = 4_096;
 
-/// How deep a condition may be nested.
+/// The maximum nesting depth of a condition.
 pub const NESTING_MAX: u16 = 32;
 
-/// What is wrong with a condition.
+/// An error in a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong {
-    /// The byte of the text where it is wrong.
-    pub at: usize,
-    /// What is wrong.
+pub struct ConditionError {
+    /// The offset in bytes of the error in the text.
+    pub offset: usize,
+    /// The problem.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: Option<String>,
 }
 
-impl Wrong {
+impl ConditionError {
     fn new(at: usize, message: impl Into<String>) -> Self {
-        Self { at, message: message.into(), hint: None }
+        Self { offset: at, message: message.into(), hint: None }
     }
 
     fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -39,11 +39,13 @@ impl Wrong {
     }
 }
 
-/// Reads a condition, or says what is wrong with it.
-pub fn lower(text: &str) -> Result<Expr, Wrong> {
-    if text.len() > TEXT_BYTES_MAX {
-        let message = format!("the condition is longer than {TEXT_BYTES_MAX} bytes");
-        return Err(Wrong::new(TEXT_BYTES_MAX, message).hint("make it several rules"));
+/// Parses a condition, or returns its first error.
+pub fn parse_condition(text: &str) -> Result<Expr, ConditionError> {
+    if text.len() > CONDITION_BYTES_MAX {
+        let message = format!("the condition is longer than {CONDITION_BYTES_MAX} bytes");
+        return Err(
+            ConditionError::new(CONDITION_BYTES_MAX, message).hint("split it into several rules")
+        );
     }
-    parse::parse(token::tokens(text)?)
+    parse::parse(token::tokenize(text)?)
 }

@@ -1,19 +1,19 @@
-//! A checked definition in the form that loads fastest.
+//! The compiled form of a checked definition, which loads fastest.
 //!
-//! It is a cache: whatever can't be read is simply made again from the YAML.
+//! It is a cache: when it cannot be read, the definition is compiled again from the YAML.
 
 use jackline_engine::{Definition, Digest, SEMANTICS};
 
 const MAGIC: &[u8; 8] = b"JLDEFN14";
 
-/// The compiled form of the definition whose source has this checksum.
+/// Encodes the compiled form of the definition whose source has this checksum.
 ///
 /// ```text
 /// magic, semantics number, checksum of the rest
 /// checksum of the source, length of the definition, definition, bytes of the rules
 /// ```
 pub fn encode(definition: &Definition, source: &Digest) -> Vec<u8> {
-    // Serialising plain data into memory has no way to fail.
+    // Serialising plain data into memory cannot fail.
     let head = postcard::to_allocvec(definition).unwrap_or_default();
     let mut body = source.as_bytes().to_vec();
     body.extend_from_slice(&(head.len() as u64).to_le_bytes());
@@ -27,13 +27,13 @@ pub fn encode(definition: &Definition, source: &Digest) -> Vec<u8> {
     bytes
 }
 
-/// Reads a compiled form, unless it is damaged, of another version, or of another source. The
-/// definition keeps the file, so that the rules in it are not copied.
+/// Decodes a compiled form. Returns `None` if it is damaged, has another version, or belongs to
+/// another source. The definition takes over the buffer, so that its rules are not copied.
 pub fn decode(file: Vec<u8>, source: &Digest) -> Option<Definition> {
     let rest = file.strip_prefix(MAGIC)?;
     let rest = rest.strip_prefix(&SEMANTICS.to_le_bytes())?;
-    let (kept, body) = rest.split_at_checked(8)?;
-    if checksum(body).to_le_bytes() != kept {
+    let (stored, body) = rest.split_at_checked(8)?;
+    if checksum(body).to_le_bytes() != stored {
         return None;
     }
     let (length, rest) = body.strip_prefix(source.as_bytes())?.split_first_chunk()?;
@@ -44,9 +44,10 @@ pub fn decode(file: Vec<u8>, source: &Digest) -> Option<Definition> {
     definition.rules.unpack(file, start).then_some(definition)
 }
 
-/// Finds damage, and is read by every process that decides on one call: a word
-/// at a time, each step reversible, so that no changed word can go unseen. Who
-/// could forge this could forge a stronger one as well.
+/// Detects damage. Every process that decides one call computes this checksum, so it must be
+/// fast: it mixes one word at a time. Each step is reversible, so a changed word always changes
+/// the sum. It does not protect against forgery: an attacker who can replace the file could also
+/// forge a stronger checksum.
 fn checksum(bytes: &[u8]) -> u64 {
     let mix =
         |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);

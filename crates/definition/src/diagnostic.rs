@@ -1,22 +1,22 @@
-//! What is wrong with a definition, and where.
+//! Errors and warnings about a definition, each with its position.
 
 use std::fmt;
 
-/// How many problems are reported at once.
+/// The maximum number of problems that one run reports.
 const DIAGNOSTICS_MAX: usize = 200;
 
-/// A place in one of the files that a definition is made of.
+/// A position in one of the files that a definition is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct At {
-    /// Which file, in the order in which they were read.
+pub struct SourcePosition {
+    /// The number of the file, in the order in which files were read.
     pub file: u16,
     /// The line, from 1.
     pub line: u32,
-    /// The column in letters, from 1.
+    /// The column in characters, from 1.
     pub column: u32,
 }
 
-impl At {
+impl SourcePosition {
     /// The beginning of a file.
     pub fn start_of(file: u16) -> Self {
         Self { file, line: 1, column: 1 }
@@ -28,18 +28,18 @@ impl At {
     }
 }
 
-/// One problem.
+/// One problem in a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// The file it is in.
+    /// The file that contains the problem.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
     /// The column, from 1.
     pub column: usize,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to do about it.
+    /// How to fix it.
     pub hint: Option<String>,
 }
 
@@ -50,48 +50,48 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Everything that is wrong with a file and those it extends.
+/// All problems in a file and in the files that it extends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostics {
     files: Vec<String>,
-    list: Vec<(At, Diagnostic)>,
+    list: Vec<(SourcePosition, Diagnostic)>,
     dropped: usize,
 }
 
 impl Diagnostics {
-    /// No problems yet in `file`.
+    /// Creates an empty list for `file`.
     pub fn new(file: &str) -> Self {
-        Self { files: vec![printable(file)], list: Vec::new(), dropped: 0 }
+        Self { files: vec![replace_control_characters(file)], list: Vec::new(), dropped: 0 }
     }
 
-    /// Whether nothing is wrong.
+    /// Whether there are no problems.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// The problems by file, in the order of each.
+    /// The problems, sorted by file and position.
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         self.list.iter().map(|(_, problem)| problem)
     }
 
-    /// The file that was loaded; problems may lie in those it extends.
+    /// The file that was loaded. Problems can also be in files that it extends.
     pub fn file(&self) -> &str {
         self.files.first().map_or("", String::as_str)
     }
 
-    /// Makes a further file known, and gives its number.
+    /// Registers another file and returns its number.
     pub(crate) fn add_file(&mut self, name: &str) -> u16 {
-        self.files.push(printable(name));
+        self.files.push(replace_control_characters(name));
         u16::try_from(self.files.len() - 1).unwrap_or(u16::MAX)
     }
 
-    /// Whether a further problem would only be counted.
+    /// Whether the list is full. Further problems are only counted.
     pub(crate) fn is_full(&self) -> bool {
         self.list.len() >= DIAGNOSTICS_MAX
     }
 
-    /// Adds a problem at a place, with what to do about it.
-    pub fn push(&mut self, at: At, message: impl Into<String>, hint: Option<String>) {
+    /// Adds a problem at a position, with a hint how to fix it.
+    pub fn push(&mut self, at: SourcePosition, message: impl Into<String>, hint: Option<String>) {
         if self.is_full() {
             self.dropped += 1;
             return;
@@ -101,13 +101,13 @@ impl Diagnostics {
             file,
             line: at.line as usize,
             column: at.column as usize,
-            message: printable(&message.into()),
-            hint: hint.map(|hint| printable(&hint)),
+            message: replace_control_characters(&message.into()),
+            hint: hint.map(|hint| replace_control_characters(&hint)),
         };
         self.list.push((at, problem));
     }
 
-    /// The same, in the order of the files, each once.
+    /// Sorts the problems by file and position and removes duplicates.
     #[must_use]
     pub fn sorted(mut self) -> Self {
         self.list.sort_by(|(a, one), (b, other)| {
@@ -122,8 +122,8 @@ impl Diagnostics {
     }
 }
 
-/// A message quotes the file, and a file can hold what a terminal would act on.
-fn printable(text: &str) -> String {
+/// Replaces control characters: a message quotes the file, and a terminal would act on them.
+fn replace_control_characters(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 

@@ -1,5 +1,5 @@
-//! Plays the examples of rules on the engine itself, so that a rule that does
-//! not do what its author thinks is found when it is written.
+//! Runs the examples of rules on the engine when a definition is loaded, so that the author of a
+//! rule sees at once if the rule has another effect than expected.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,98 +9,100 @@ use jackline_engine::expr::Expr;
 use jackline_engine::facts::{FileFact, FileKind, GitFact};
 use jackline_engine::verdict::{GuardName, ViolationType};
 use jackline_engine::{
-    ActorId, Arguments, Definition, Event, EventKind, Fact, Facts, Kind, Mode, Now, Place, Query,
-    Session, SessionId, Timestamp, ToolName, ToolProposed, observe,
+    ActorId, Arguments, Definition, Event, EventKind, Fact, Facts, Mode, Now, Query, Session,
+    SessionId, SessionLocation, Timestamp, ToolKind, ToolName, ToolProposed, observe,
 };
 use serde_json::{Map, Value};
 
-use crate::lower::Lowered;
-use crate::reader::Reader;
-use crate::sections::rules::{Example, ExampleCall, ExampleWorld, LoweredRule, is_of_pack};
+use crate::lower::LoweredDefinition;
+use crate::reader::NodeReader;
+use crate::sections::rules::{Example, ExampleCall, ExampleWorld, LoweredRule, is_pack_rule};
 
-/// Where examples are played.
+/// The directories of the example session.
 const WORKSPACE: &str = "/workspace";
 const HOME: &str = "/home/person";
 
-/// When examples are played: 2026-01-31T12:00:00Z.
-const START: Timestamp = Timestamp::from_ms(1_769_860_800_000);
+/// The time of the example session: 2026-01-31T12:00:00Z.
+const START_TIME: Timestamp = Timestamp::from_ms(1_769_860_800_000);
 
-/// Plays every example, and complains where one is not answered as it says.
-pub(crate) fn check(lowered: &Lowered, reader: &mut Reader<'_>) {
-    let mut stage = Stage::new(&lowered.definition);
-    // What comes with the product is played by its own tests. Only a file that
-    // says what its tools do can change how that ends.
+/// Runs every example, and reports the examples with another result than expected.
+pub(crate) fn check_examples(lowered: &LoweredDefinition, reader: &mut NodeReader<'_>) {
+    let mut stage = ExampleRunner::new(&lowered.definition);
+    // The tests of this crate run the examples of the packs. Only a file that declares tools can
+    // change their results.
     let tools_are_ours = lowered.definition.tools.is_empty();
     for rule in &lowered.rules {
-        if tools_are_ours && is_of_pack(rule, reader) {
+        if tools_are_ours && is_pack_rule(rule, reader) {
             continue;
         }
-        stage.set(&rule.rule);
+        stage.set_rule(&rule.rule);
         for example in &rule.examples {
-            let Some(wrong) = wrong(&rule.rule.name, example, stage.play(rule, example)) else {
+            let Some(wrong) =
+                describe_mismatch(&rule.rule.name, example, stage.run_example(rule, example))
+            else {
                 continue;
             };
-            match rule.rule.when.as_ref().and_then(Expr::constant) {
+            match rule.rule.when.as_ref().and_then(Expr::constant_value) {
                 Some(truth) if truth != example.matches => {
                     let hint = format!("its condition is always {truth}");
-                    reader.complain_hint(example.at, wrong, hint);
+                    reader.report_with_hint(example.position, wrong, hint);
                 }
-                _ => reader.complain(example.at, wrong),
+                _ => reader.report(example.position, wrong),
             }
         }
         check_instead(&stage, rule, reader);
     }
 }
 
-/// What a rule recommends must not be what it objects to.
-fn check_instead(stage: &Stage, rule: &LoweredRule, reader: &mut Reader<'_>) {
-    let (Some(line), Some(at)) = (&rule.rule.instead, rule.instead_at) else { return };
-    if stage.kind(&rule.rule) != Kind::Exec {
+/// Checks that a rule does not match the command line that it recommends.
+fn check_instead(stage: &ExampleRunner, rule: &LoweredRule, reader: &mut NodeReader<'_>) {
+    let (Some(line), Some(at)) = (&rule.rule.instead, rule.instead_position) else { return };
+    if stage.kind_of_rule(&rule.rule) != ToolKind::Exec {
         return;
     }
     let example = Example {
-        at,
+        position: at,
         matches: false,
         tool: None,
         run: ExampleCall::Line(line.clone()),
-        given: ExampleWorld::default(),
+        world: ExampleWorld::default(),
     };
-    if stage.play(rule, &example) == Outcome::Matches {
+    if stage.run_example(rule, &example) == ExampleOutcome::Matches {
         let name = &rule.rule.name;
-        reader.complain(at, format!("`{name}` itself objects to what it says to do instead"));
+        reader.report(at, format!("`{name}` also matches its own `instead`"));
     }
 }
 
-/// What a rule said about an example.
+/// The result of an example.
 #[derive(Debug, PartialEq, Eq)]
-enum Outcome {
-    /// It objected.
+enum ExampleOutcome {
+    /// The rule matched.
     Matches,
-    /// Nothing.
-    Silent,
-    /// Its condition can't be answered, for this reason.
-    Broken(String),
+    /// The rule did not match.
+    NoMatch,
+    /// The condition can't be evaluated, for this reason.
+    EvaluationFailed(String),
 }
 
-/// What is wrong with what came of an example, if anything is.
-fn wrong(name: &str, example: &Example, outcome: Outcome) -> Option<String> {
+/// Describes the difference between the result of an example and the expected result, if any.
+fn describe_mismatch(name: &str, example: &Example, outcome: ExampleOutcome) -> Option<String> {
     match (outcome, example.matches) {
-        (Outcome::Matches, true) | (Outcome::Silent, false) => None,
-        (Outcome::Matches, false) => Some(format!("`{name}` objects to this example")),
-        (Outcome::Silent, true) => Some(format!("`{name}` has nothing to say about this example")),
-        (Outcome::Broken(reason), _) => {
-            Some(format!("the condition of `{name}` can't be answered for this example: {reason}"))
+        (ExampleOutcome::Matches, true) | (ExampleOutcome::NoMatch, false) => None,
+        (ExampleOutcome::Matches, false) => Some(format!("`{name}` matches this example")),
+        (ExampleOutcome::NoMatch, true) => Some(format!("`{name}` does not match this example")),
+        (ExampleOutcome::EvaluationFailed(reason), _) => {
+            Some(format!("the condition of `{name}` can't be evaluated for this example: {reason}"))
         }
     }
 }
 
-/// A definition with one rule at a time.
-struct Stage {
+/// Runs examples in a definition that has one rule at a time.
+struct ExampleRunner {
     definition: Arc<Definition>,
-    place: Arc<Place>,
+    session_place: Arc<SessionLocation>,
 }
 
-impl Stage {
+impl ExampleRunner {
     fn new(definition: &Definition) -> Self {
         let definition = Definition {
             tools: definition.tools.clone(),
@@ -108,94 +110,105 @@ impl Stage {
             mode: Mode::Enforce,
             ..Definition::default()
         };
-        let place = Place {
+        let place = SessionLocation {
             workspace: Some(WORKSPACE.to_owned()),
             home: Some(HOME.to_owned()),
-            ..Place::default()
+            ..SessionLocation::default()
         };
-        Self { definition: Arc::new(definition), place: Arc::new(place) }
+        Self { definition: Arc::new(definition), session_place: Arc::new(place) }
     }
 
-    /// Puts one rule in force. No session holds the definition now, so nothing
-    /// is copied.
-    fn set(&mut self, rule: &Rule) {
+    /// Makes this the only rule of the definition. No session refers to the definition now, so it
+    /// is not copied.
+    fn set_rule(&mut self, rule: &Rule) {
         Arc::make_mut(&mut self.definition).rules = Rules::new(vec![rule.clone()]);
     }
 
-    /// What the calls of a rule do.
-    fn kind(&self, rule: &Rule) -> Kind {
+    /// Returns the kind of tool that a rule is about.
+    fn kind_of_rule(&self, rule: &Rule) -> ToolKind {
         match &rule.scope {
             RuleScope::Kind(kind) => *kind,
             RuleScope::Tool(tool) => self.kind_of(tool),
-            RuleScope::Any => Kind::Other,
+            RuleScope::Any => ToolKind::Other,
         }
     }
 
-    fn kind_of(&self, name: &str) -> Kind {
+    fn kind_of(&self, name: &str) -> ToolKind {
         let declared = self.definition.tools.iter().find(|tool| tool.name == name);
-        declared
-            .map_or_else(|| Kind::well_known(name).unwrap_or(Kind::Other), |declared| declared.kind)
+        declared.map_or_else(
+            || ToolKind::well_known(name).unwrap_or(ToolKind::Other),
+            |declared| declared.kind,
+        )
     }
 
-    /// What the rule says about the example.
-    fn play(&self, rule: &LoweredRule, example: &Example) -> Outcome {
-        let Some(event) = self.event(&rule.rule, example) else { return Outcome::Silent };
-        let session = Session::new(Arc::clone(&self.definition), Arc::clone(&self.place));
-        let mut facts = Facts::at(Now::wall(START));
+    /// Runs an example and returns the result.
+    fn run_example(&self, rule: &LoweredRule, example: &Example) -> ExampleOutcome {
+        let Some(event) = self.build_event(&rule.rule, example) else {
+            return ExampleOutcome::NoMatch;
+        };
+        let session = Session::new(Arc::clone(&self.definition), Arc::clone(&self.session_place));
+        let mut facts = Facts::at(Now::wall(START_TIME));
         facts.observed = observe(&event);
-        let verdict = session.ground().understand(&event, |understood| {
-            let ask = |query: &Query| fact(query, &example.given);
-            session.gather_known(understood, &mut facts, ask);
-            session.decide_on(understood, &facts)
+        let verdict = session.event_interpreter().with_interpreted(&event, |understood| {
+            let ask = |query: &Query| answer_query(query, &example.world);
+            session.gather_facts(understood, &mut facts, ask);
+            session.decide_interpreted(understood, &facts)
         });
-        let mut said = verdict.violations.iter().filter(|found| found.guard == GuardName::Rules);
-        match said.find(|found| found.subtype.word() == rule.rule.name) {
-            None => Outcome::Silent,
-            Some(found) if found.kind == ViolationType::RuleViolation => Outcome::Matches,
-            Some(found) => {
-                let reason = found.message.split_once("can't be answered: ");
-                Outcome::Broken(reason.map_or(&*found.message, |(_, reason)| reason).to_owned())
+        let mut violations =
+            verdict.violations.iter().filter(|violation| violation.guard == GuardName::Rules);
+        match violations.find(|violation| violation.subtype.as_str() == rule.rule.name) {
+            None => ExampleOutcome::NoMatch,
+            Some(violation) if violation.kind == ViolationType::RuleViolation => {
+                ExampleOutcome::Matches
+            }
+            Some(violation) => {
+                let reason = violation.message.split_once("can't be evaluated: ");
+                ExampleOutcome::EvaluationFailed(
+                    reason.map_or(&*violation.message, |(_, reason)| reason).to_owned(),
+                )
             }
         }
     }
 
-    fn event(&self, rule: &Rule, example: &Example) -> Option<Event> {
-        let tool = self.called(rule, example);
+    fn build_event(&self, rule: &Rule, example: &Example) -> Option<Event> {
+        let tool = self.called_tool(rule, example);
         let args = match &example.run {
             ExampleCall::Args(args) => args.clone(),
-            ExampleCall::Line(line) => self.with_line(&tool, line),
+            ExampleCall::Line(line) => self.arguments_with_line(&tool, line),
         };
         let kind = EventKind::ToolProposed(ToolProposed {
             tool: ToolName::parse(tool).ok()?,
             args: Arguments::Parsed(args),
-            cwd: example.given.cwd.clone(),
+            cwd: example.world.cwd.clone(),
             ..ToolProposed::default()
         });
         let session = SessionId::parse("example").ok()?;
         Some(Event { session, id: None, at: None, actor: ActorId::main(), kind, meta: None })
     }
 
-    /// The tool that an example calls. A kind is itself the name of a tool of
-    /// that kind, and a tool that is recognised from a line comes in one.
-    fn called(&self, rule: &Rule, example: &Example) -> String {
+    /// Returns the tool that an example calls. The name of a kind is also the name of a tool of
+    /// that kind. A tool that is recognised in command lines is called through a tool of kind `exec`.
+    fn called_tool(&self, rule: &Rule, example: &Example) -> String {
         if let Some(tool) = &example.tool {
             return tool.clone();
         }
         let kind = match (&rule.scope, &example.run) {
-            (RuleScope::Tool(tool), ExampleCall::Line(_)) if self.kind_of(tool) != Kind::Exec => {
-                Kind::Exec
+            (RuleScope::Tool(tool), ExampleCall::Line(_))
+                if self.kind_of(tool) != ToolKind::Exec =>
+            {
+                ToolKind::Exec
             }
             (RuleScope::Tool(tool), _) => return tool.clone(),
             (RuleScope::Kind(kind), _) => *kind,
-            (RuleScope::Any, ExampleCall::Line(_)) => Kind::Exec,
-            (RuleScope::Any, ExampleCall::Args(_)) => Kind::Other,
+            (RuleScope::Any, ExampleCall::Line(_)) => ToolKind::Exec,
+            (RuleScope::Any, ExampleCall::Args(_)) => ToolKind::Other,
         };
-        let name = Kind::ALL.iter().find(|(_, known)| *known == kind);
+        let name = ToolKind::ALL.iter().find(|(_, known)| *known == kind);
         name.map_or("other", |(name, _)| *name).to_owned()
     }
 
-    /// Arguments that hold a command line where the tool looks for one.
-    fn with_line(&self, tool: &str, line: &str) -> Value {
+    /// Builds arguments with the command line at the position that the tool expects.
+    fn arguments_with_line(&self, tool: &str, line: &str) -> Value {
         let declared = self.definition.tools.iter().find(|known| known.name == tool);
         let pointer = declared.and_then(|tool| tool.command.as_deref()).unwrap_or("/command");
         let names = pointer.trim_start_matches('/').split('/');
@@ -206,25 +219,27 @@ impl Stage {
     }
 }
 
-/// Answers a query from what an example says is given.
-pub(crate) fn fact(query: &Query, given: &ExampleWorld) -> Fact {
+/// Answers a query of the engine from the state of the workspace in an example.
+pub(crate) fn answer_query(query: &Query, given: &ExampleWorld) -> Fact {
     match query {
-        Query::File { path, .. } => Fact::File(FileFact::of(kind_at(path, given))),
+        Query::File { path, .. } => {
+            Fact::File(FileFact::without_details(file_kind_at(path, given)))
+        }
         Query::Git { .. } => Fact::Git(GitFact {
             repository: true,
             dirty: given.dirty,
             untracked: given.untracked,
             branch: given.branch.clone(),
         }),
-        Query::Ignored { path } => Fact::Ignored(covers(&given.ignored, path)),
+        Query::Ignored { path } => Fact::Ignored(is_listed(&given.ignored, path)),
         Query::Changed { .. } => Fact::Changed(BTreeMap::new()),
         Query::Watched { .. } => Fact::Watched(BTreeMap::new()),
-        // A definition with nothing but a rule asks for nothing else.
+        // A definition with only one rule sends no other query.
         _ => Fact::Unknown,
     }
 }
 
-fn kind_at(path: &str, given: &ExampleWorld) -> FileKind {
+fn file_kind_at(path: &str, given: &ExampleWorld) -> FileKind {
     let is_parent =
         |file: &String| file.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
     if given.exists.iter().any(|file| file == path) {
@@ -236,8 +251,8 @@ fn kind_at(path: &str, given: &ExampleWorld) -> FileKind {
     }
 }
 
-/// Whether a path is listed, or lies in a directory that is.
-fn covers(listed: &[String], path: &str) -> bool {
+/// Whether a path, or a directory that contains it, is listed.
+fn is_listed(listed: &[String], path: &str) -> bool {
     listed.iter().any(|known| {
         let known = known.trim_end_matches('/');
         path.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -248,23 +263,23 @@ fn covers(listed: &[String], path: &str) -> bool {
 mod tests {
     use super::*;
     use crate::diagnostic::Diagnostics;
-    use crate::extends::gather;
+    use crate::extends::resolve_extends;
     use crate::lower::lower;
 
-    /// What is wrong with the examples of a definition that is right otherwise.
-    fn complaints(source: &str) -> String {
+    /// Returns the problems with the examples of a definition that is otherwise valid.
+    fn problems(source: &str) -> String {
         let mut diagnostics = Diagnostics::new("f");
         let file = std::path::Path::new("f");
-        let gathered = gather(source.as_bytes(), file, None, &mut diagnostics);
+        let gathered = resolve_extends(source.as_bytes(), file, None, &mut diagnostics);
         let root = gathered.root.unwrap();
         let lowered = lower(&root, gathered.closed, &gathered.sources, &mut diagnostics);
         assert!(diagnostics.is_empty(), "{diagnostics}");
-        check(&lowered, &mut Reader::new(&gathered.sources, &mut diagnostics));
+        check_examples(&lowered, &mut NodeReader::new(&gathered.sources, &mut diagnostics));
         diagnostics.sorted().to_string()
     }
 
     #[test]
-    fn an_example_that_shows_something_else_is_found_at_its_place() {
+    fn a_wrong_example_is_reported_with_its_position() {
         let source = "\
 tools: { run: { kind: exec, command: /a/line }, deploy: { commands: [make deploy] } }
 rules:
@@ -293,37 +308,40 @@ rules:
   - { name: watching, observe: Hm., mode: observe, examples: { observe: [ls, { a: 1 }], allow: [ls] } }
 ";
         assert_eq!(
-            complaints(source),
+            problems(source),
             "\
-f:9:61: `push` has nothing to say about this example
-f:9:65: `push` has nothing to say about this example
-f:10:35: `push` objects to this example
-f:15:14: `mine` itself objects to what it says to do instead
-f:16:32: `mine` has nothing to say about this example
-f:16:66: `mine` has nothing to say about this example
-f:16:91: the condition of `mine` can't be answered for this example: a number has no key `line`
-f:22:31: `paths` has nothing to say about this example
-f:23:69: `paths` objects to this example
-f:24:83: `recognised` has nothing to say about this example
-f:25:97: `watching` objects to this example"
+f:9:61: `push` does not match this example
+f:9:65: `push` does not match this example
+f:10:35: `push` matches this example
+f:15:14: `mine` also matches its own `instead`
+f:16:32: `mine` does not match this example
+f:16:66: `mine` does not match this example
+f:16:91: the condition of `mine` can't be evaluated for this example: a number has no key `line`
+f:22:31: `paths` does not match this example
+f:23:69: `paths` matches this example
+f:24:83: `recognised` does not match this example
+f:25:97: `watching` matches this example"
         );
     }
 
     #[test]
-    fn what_is_given_answers_what_is_asked() {
+    fn the_given_state_answers_the_queries() {
         let given = ExampleWorld {
             dirty: true,
             exists: vec!["a/b".to_owned(), "d/".to_owned()],
             ignored: vec!["target/".to_owned()],
             ..ExampleWorld::default()
         };
-        assert_eq!(kind_at("a/b", &given), FileKind::File);
-        assert_eq!(kind_at("a", &given), FileKind::Directory);
-        assert_eq!(kind_at("d", &given), FileKind::Directory);
-        assert_eq!(kind_at("a/bc", &given), FileKind::Missing);
-        let Fact::Git(git) = fact(&Query::Git { dir: ".".to_owned() }, &given) else { panic!() };
+        assert_eq!(file_kind_at("a/b", &given), FileKind::File);
+        assert_eq!(file_kind_at("a", &given), FileKind::Directory);
+        assert_eq!(file_kind_at("d", &given), FileKind::Directory);
+        assert_eq!(file_kind_at("a/bc", &given), FileKind::Missing);
+        let Fact::Git(git) = answer_query(&Query::Git { dir: ".".to_owned() }, &given) else {
+            panic!()
+        };
         assert_eq!((git.repository, git.dirty, git.branch.as_str()), (true, true, "work"));
-        let is_ignored = |path: &str| fact(&Query::Ignored { path: path.to_owned() }, &given);
+        let is_ignored =
+            |path: &str| answer_query(&Query::Ignored { path: path.to_owned() }, &given);
         assert_eq!(is_ignored("target/x"), Fact::Ignored(true));
         assert_eq!(is_ignored("targets"), Fact::Ignored(false));
     }

@@ -1,57 +1,57 @@
-//! What a key of a definition file is: its name, its type, its default and its sentence.
+//! The types that describe the keys of a definition file: name, type, default and documentation.
 //!
-//! Each section lists its keys in tables of this form (`sections/`). The check for unknown keys,
-//! the JSON Schema and the reference page are made from these tables.
+//! Each section lists its keys in tables of these types (`sections/`). The check for unknown keys,
+//! the JSON Schema and the reference page are built from these tables.
 
 /// The keys of one mapping.
-pub(crate) struct Keys {
+pub(crate) struct MappingSpec {
     /// The name of the mapping in the JSON Schema.
     pub(crate) id: &'static str,
-    /// How messages name the mapping.
-    pub(crate) of: &'static str,
-    /// What the mapping is for. Its part of the reference page begins with this text.
+    /// The name of the mapping in messages.
+    pub(crate) label: &'static str,
+    /// The purpose of the mapping, shown below its heading on the reference page.
     pub(crate) doc: &'static str,
     /// The keys, in the order of the reference page.
-    pub(crate) known: &'static [Key],
-    /// Which keys are required.
-    pub(crate) needs: &'static [Needs],
+    pub(crate) entries: &'static [KeySpec],
+    /// The keys that are required.
+    pub(crate) required: &'static [RequiredKeys],
 }
 
-/// One key.
+/// One key of a mapping.
 #[derive(Clone, Copy)]
-pub(crate) struct Key {
+pub(crate) struct KeySpec {
     pub(crate) name: &'static str,
-    pub(crate) takes: Takes,
+    pub(crate) value_type: ValueType,
     /// The default, in words.
     pub(crate) default: &'static str,
-    /// What the key does, in one sentence or a few.
+    /// What the key does, in full sentences.
     pub(crate) doc: &'static str,
 }
 
 /// The type of a value.
 #[derive(Clone, Copy)]
-pub(crate) enum Takes {
+pub(crate) enum ValueType {
     /// Text that is not empty.
     Text,
-    /// Text that matches a pattern, and the name of that form.
+    /// Text that matches the pattern; the second string names the form.
     Form(&'static str, &'static str),
     /// `true` or `false`.
     Flag,
-    /// A whole number from the first number to the second.
+    /// A whole number between the two numbers, both included.
     Count(u64, u64),
     /// An amount of dollars, with up to six decimals.
     Usd,
     /// One of these words.
     Word(&'static [&'static str]),
     /// A list with at least this many items of this type.
-    List(usize, &'static Takes),
+    List(usize, &'static ValueType),
     /// A mapping with known keys.
-    Map(&'static Keys),
-    /// A mapping from names to values: the least number of entries, what a name names, the type
-    /// of a value.
-    Names(usize, &'static str, &'static Takes),
+    Map(&'static MappingSpec),
+    /// A mapping from names to values: the minimum number of entries, what a name refers to, and
+    /// the type of a value.
+    Names(usize, &'static str, &'static ValueType),
     /// Any of these types.
-    OneOf(&'static [Takes]),
+    OneOf(&'static [ValueType]),
     /// A JSON pointer into the arguments of a call.
     Pointer,
     /// A path.
@@ -64,58 +64,61 @@ pub(crate) enum Takes {
     Nothing,
 }
 
-/// Which keys are required.
-pub(crate) enum Needs {
+/// A rule about required keys.
+pub(crate) enum RequiredKeys {
     /// All of these.
     All(&'static [&'static str]),
     /// Exactly one of these.
     One(&'static [&'static str]),
     /// At least one of these.
     Some(&'static [&'static str]),
-    /// One key and no other.
+    /// Exactly one key, of all known keys.
     Single,
 }
 
-/// The largest numbers that the fields of the engine hold.
-pub(crate) const U16: u64 = u16::MAX as u64;
-pub(crate) const U32: u64 = u32::MAX as u64;
-pub(crate) const I64: u64 = i64::MAX as u64;
+/// The largest values of the number types that the engine uses.
+pub(crate) const U16_MAX: u64 = u16::MAX as u64;
+pub(crate) const U32_MAX: u64 = u32::MAX as u64;
+pub(crate) const I64_MAX: u64 = i64::MAX as u64;
 
 /// A list of texts with at least one item.
-pub(crate) const TEXTS: Takes = Takes::List(1, &Takes::Text);
+pub(crate) const TEXT_LIST: ValueType = ValueType::List(1, &ValueType::Text);
 
 /// An address of a web server.
-pub(crate) const ADDRESS: Takes =
-    Takes::Form("^https?://[^/?#:\\s\"'\\\\][^\\s\"'\\\\]*$", "an address (`https://…`)");
+pub(crate) const WEB_ADDRESS: ValueType =
+    ValueType::Form("^https?://[^/?#:\\s\"'\\\\][^\\s\"'\\\\]*$", "an address (`https://…`)");
 
-/// A row of a table of keys.
+/// Creates a row of a table of keys.
 pub(crate) const fn key(
     name: &'static str,
-    takes: Takes,
+    takes: ValueType,
     default: &'static str,
     doc: &'static str,
-) -> Key {
-    Key { name, takes, default, doc }
+) -> KeySpec {
+    KeySpec { name, value_type: takes, default, doc }
 }
 
-impl Keys {
-    /// The names of the keys.
+impl MappingSpec {
+    /// Returns the names of the keys.
     pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.known.iter().map(|key| key.name)
+        self.entries.iter().map(|key| key.name)
     }
 
-    /// The range of a key that takes a number.
+    /// Returns the range of a key that takes a number.
     pub(crate) fn range(&self, name: &str) -> Option<(u64, u64)> {
-        let row = self.known.iter().find(|row| row.name == name)?;
-        match row.takes {
-            Takes::Count(least, most) => Some((least, most)),
+        let row = self.entries.iter().find(|row| row.name == name)?;
+        match row.value_type {
+            ValueType::Count(least, most) => Some((least, most)),
             _ => None,
         }
     }
 }
 
-/// The words of a list of words with their values, for [`Takes::Word`].
-#[expect(clippy::indexing_slicing, reason = "the compiler evaluates it, and reports a bad index")]
+/// Returns the words of a list of words and values, for [`ValueType::Word`].
+#[expect(
+    clippy::indexing_slicing,
+    reason = "evaluated at compile time, so the compiler reports a bad index"
+)]
 pub(crate) const fn words_of<T: Copy, const N: usize>(
     pairs: &[(&'static str, T)],
 ) -> [&'static str; N] {
@@ -128,8 +131,11 @@ pub(crate) const fn words_of<T: Copy, const N: usize>(
     words
 }
 
-/// Several lists as one. The first list is not empty.
-#[expect(clippy::indexing_slicing, reason = "the compiler evaluates it, and reports a bad index")]
+/// Joins several lists. The first list must not be empty.
+#[expect(
+    clippy::indexing_slicing,
+    reason = "evaluated at compile time, so the compiler reports a bad index"
+)]
 pub(crate) const fn concat<T: Copy, const N: usize>(lists: &[&[T]]) -> [T; N] {
     let mut all = [lists[0][0]; N];
     let (mut next, mut list) = (0, 0);

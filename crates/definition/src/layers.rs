@@ -1,46 +1,46 @@
-//! Layers: the definitions of a machine, a person and a repository, as one definition.
+//! Combines the definitions of a machine, a person and a repository into one definition.
 //!
-//! Managed → user → repository. A lower layer may only tighten. A demand that would loosen is
-//! ignored and listed with the reason. Trust lifts a repository beside the person who trusts it.
-//! It may then loosen what that person demands, but never what the owner of the machine demands,
-//! and its commands may run.
+//! The layers, from high to low, are managed → user → repository. A lower layer may only tighten.
+//! A demand that would loosen is ignored and listed with the reason. A repository that the person
+//! trusts has the same rank as that person: it may loosen the demands of the person, but never
+//! those of the owner of the machine, and its commands may run.
 //!
-//! How the demands of one section are joined is in the module of that section (`sections/`).
+//! The module of each section joins the demands of that section (`sections/`).
 
 mod demand;
 #[cfg(test)]
 pub(crate) mod every_key;
-#[cfg(test)]
-mod held_as_hard;
 mod join;
 mod lines;
 #[cfg(test)]
 mod never_looser;
+#[cfg(test)]
+mod session_strictness;
 #[cfg(test)]
 pub(crate) mod tests;
 
 use jackline_engine::{Definition, Mode};
 
 pub(crate) use demand::{Demand, LayerSource, union, values};
-pub(crate) use join::{JoinRule, LayerJoin, join_smaller};
-pub(crate) use lines::EffectiveLines;
+pub(crate) use join::{JoinRule, LayerJoin, join_smaller_numbers};
+pub(crate) use lines::DemandLines;
 
 use crate::sections::{LayerDemands, problems};
 
-/// Whose word a definition is, from the one that has the most to say.
+/// The layer that a definition belongs to, from the highest to the lowest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {
-    /// The owner of the machine's.
+    /// The definition of the owner of the machine.
     Managed,
-    /// The person's.
+    /// The definition of the person.
     User,
-    /// The repository's in which the agent works.
+    /// The definition of the repository in which the agent works.
     Repository,
 }
 
 impl Layer {
-    /// Its name.
-    pub fn word(self) -> &'static str {
+    /// The name of the layer in reports.
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Managed => "managed",
             Self::User => "user",
@@ -51,55 +51,55 @@ impl Layer {
 
 /// The definition of one layer.
 #[derive(Debug, Clone)]
-pub struct Layered {
-    /// Whose word it is.
+pub struct LayerDefinition {
+    /// The layer.
     pub layer: Layer,
-    /// The file it was read from.
+    /// The file that the definition was read from.
     pub file: String,
-    /// What it demands.
+    /// The demands of the layer.
     pub definition: Definition,
-    /// The modes it gives to rules and packs by name.
+    /// The modes that the file gives to rules and packs by name.
     pub modes: Vec<(String, Mode)>,
 }
 
-/// Several layers as one.
+/// Several layers, combined into one definition.
 #[derive(Debug, Clone)]
-pub struct Combined {
-    /// What the engine runs on.
+pub struct CombinedDefinition {
+    /// The definition that the engine runs on.
     pub definition: Definition,
-    /// Who demands what, and what of it is ignored.
-    pub decisions: Vec<EffectiveLine>,
-    /// Why the layers can't be obeyed together; the definition is no good then.
+    /// Every demand with its layer, and whether it is in force or ignored.
+    pub decisions: Vec<DemandLine>,
+    /// Conflicts between the layers. If there is one, the definition must not be used.
     pub problems: Vec<String>,
 }
 
-/// One demand and what became of it.
+/// One demand of a layer, and whether it is in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EffectiveLine {
-    /// What it is about.
-    pub subject: Subject,
+pub struct DemandLine {
+    /// The subject of the demand.
+    pub subject: DemandSubject,
     /// The demand in words.
     pub text: String,
-    /// Whose word it is.
+    /// The layer that makes the demand.
     pub layer: Layer,
-    /// The file it is in.
+    /// The file that contains it.
     pub file: String,
-    /// What it came with, such as `pack git`, where that is not the file.
+    /// The source of the demand, such as `pack git`, if that is not the file itself.
     pub origin: Option<String>,
-    /// Whether it is in force.
-    pub standing: Standing,
+    /// Whether the demand is in force.
+    pub status: DemandStatus,
 }
 
-/// What a demand is about.
+/// The subject of a demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Subject {
+pub enum DemandSubject {
     /// A key with one value.
     Setting,
-    /// An allowance.
+    /// A limit.
     Limit,
-    /// A path that can't be written.
+    /// A path that the agent can't write.
     Protected,
-    /// How a tool is understood.
+    /// A declaration of a tool.
     Tool,
     /// A policy over tools.
     Policy,
@@ -107,15 +107,15 @@ pub enum Subject {
     Rule,
     /// What must be true before the agent may stop.
     Completion,
-    /// Guidance.
+    /// Guidance for the agent.
     Feedback,
-    /// How a person is told.
+    /// A way to notify a person.
     Notify,
 }
 
-impl Subject {
-    /// Its name.
-    pub fn word(self) -> &'static str {
+impl DemandSubject {
+    /// The name of the subject in reports.
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Setting => "setting",
             Self::Limit => "limit",
@@ -130,54 +130,54 @@ impl Subject {
     }
 }
 
-/// What became of a demand.
+/// Whether a demand is in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
-    /// It is in force.
+pub enum DemandStatus {
+    /// The demand is in force.
     InForce,
-    /// It is not.
+    /// The demand is ignored.
     Ignored {
-        /// Why not.
+        /// The reason.
         why: String,
-        /// Whether trusting the repository's file would change that.
+        /// Whether the demand takes effect once a person trusts the file of the repository.
         until_trusted: bool,
     },
 }
 
-/// Makes one definition of several, at most one a layer.
-pub fn combine(mut layers: Vec<Layered>, trusted: bool) -> Combined {
+/// Combines several definitions, at most one per layer.
+pub fn combine(mut layers: Vec<LayerDefinition>, trusted: bool) -> CombinedDefinition {
     layers.sort_by_key(|layered| layered.layer);
     let mut join = LayerJoin::new(&layers);
     let mut demands = Vec::with_capacity(layers.len());
     for (layer, layered) in layers.iter().enumerate() {
         let trusted = layered.layer != Layer::Repository || trusted;
-        let Layered { definition, modes, .. } = layered;
+        let LayerDefinition { definition, modes, .. } = layered;
         let mut own = LayerDemands::take(&LayerSource { definition, modes, layer, trusted });
         if !trusted {
             own.withhold(&mut join);
         }
         demands.push(own);
     }
-    // From the repository up: a trusted repository speaks beside the person, and the result of
-    // both is below the owner of the machine.
+    // Join from the repository upwards. A trusted repository has the rank of the person, and the
+    // result of both is below the owner of the machine.
     let all = demands.into_iter().rev().reduce(|mut below, above| {
         let beside = trusted && join.layer(above.mode.demand.layer) == Layer::User;
         join.rule = if beside { JoinRule::Override } else { JoinRule::Tighten };
         LayerDemands::join(&above, &mut below, &mut join)
     });
     let Some(all) = all else {
-        return Combined {
+        return CombinedDefinition {
             definition: Definition::default(),
             decisions: Vec::new(),
             problems: Vec::new(),
         };
     };
-    let mut lines = EffectiveLines::new(&join);
+    let mut lines = DemandLines::new(&join);
     all.describe(&mut lines);
     let mut decisions = lines.sorted();
-    decisions.extend(join.named);
+    decisions.extend(join.named_modes);
     decisions.extend(join.ignored);
     let definition = all.into_definition();
     let problems = problems(&definition);
-    Combined { definition, decisions, problems }
+    CombinedDefinition { definition, decisions, problems }
 }

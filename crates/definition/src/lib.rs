@@ -1,7 +1,7 @@
-//! `jackline.yaml`: read, checked and lowered to what the engine runs on.
+//! Reads, checks and lowers `jackline.yaml` to the definition that the engine runs on.
 //!
-//! Everything that is wrong is reported at once, each with file, line, column
-//! and, where a name was misspelt, the one that was probably meant.
+//! The loader reports every mistake at once, each with its file, line and column. For a misspelt
+//! name it suggests the nearest known name.
 
 mod builtin;
 #[doc(hidden)]
@@ -11,10 +11,8 @@ mod diagnostic;
 mod edit;
 mod examples;
 mod extends;
-pub mod form;
 mod keys;
 mod layers;
-mod liveness;
 mod lower;
 mod merge;
 mod reader;
@@ -22,11 +20,13 @@ mod reference;
 mod schema;
 mod sections;
 mod source;
+mod unused_entries;
 mod values;
 mod well_known;
 pub mod yaml;
+pub mod yaml_file_reader;
 
-/// The demands of a lowered definition in words for people, one line each.
+/// Describes the demands of a lowered definition in words for people, one line each.
 pub mod words {
     pub use crate::sections::advisor::text as advisor;
     pub use crate::sections::attempts::text as attempts;
@@ -38,22 +38,24 @@ pub mod words {
     pub use crate::sections::io::text as io;
     pub use crate::sections::limits::{limit, limits, tool_limit};
     pub use crate::sections::loops::text as loops;
-    pub use crate::sections::mode::word as mode;
+    pub use crate::sections::mode::as_str as mode;
     pub use crate::sections::models::text as models;
     pub use crate::sections::notify::{host, text as notifier};
     pub use crate::sections::policies::text as policy;
     pub use crate::sections::progress::text as progress;
     pub use crate::sections::rules::text as rule;
     pub use crate::sections::schemas::text as schemas;
-    pub use crate::sections::shell::word as opaque;
-    pub use crate::sections::tools::{text as tool, unknown_word as unknown_tools};
+    pub use crate::sections::shell::as_str as opaque;
+    pub use crate::sections::tools::{text as tool, unknown_tools_as_str as unknown_tools};
 }
 
 pub use compiled::{decode, encode};
-pub use diagnostic::{At, Diagnostic, Diagnostics};
+pub use diagnostic::{Diagnostic, Diagnostics, SourcePosition};
 pub use edit::{EditError, set_mode};
-pub use extends::Files;
-pub use layers::{Combined, EffectiveLine, Layer, Layered, Standing, Subject, combine};
+pub use extends::ExtendedFileReader;
+pub use layers::{
+    CombinedDefinition, DemandLine, DemandStatus, DemandSubject, Layer, LayerDefinition, combine,
+};
 pub use reference::reference;
 pub use schema::schema;
 
@@ -61,53 +63,62 @@ use std::path::{Path, PathBuf};
 
 use jackline_engine::{Definition, Mode};
 
-use crate::reader::Reader;
+use crate::reader::NodeReader;
 
 /// The name of a definition file.
 pub const FILE_NAME: &str = "jackline.yaml";
 
-/// A definition and what it was made of.
+/// A loaded definition, with the files and modes that it was made of.
 #[derive(Debug, Clone)]
-pub struct Loaded {
-    /// What the engine runs on.
+pub struct LoadedDefinition {
+    /// The definition that the engine runs on.
     pub definition: Definition,
-    /// The modes it gives to rules and packs by name.
+    /// The modes that the file gives to rules and packs by name.
     pub modes: Vec<(String, Mode)>,
-    /// The files it extends, with their contents, in the order they were read.
+    /// The files that the definition extends, with their contents, in the order they were read.
     pub extended: Vec<(PathBuf, Vec<u8>)>,
-    /// What is not wrong and yet worth knowing.
+    /// Problems that do not make the definition invalid.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Reads a definition, or says everything that is wrong with it. It may extend
-/// presets and packs; files need [`load_with`].
+/// Reads a definition, or returns all its errors. The definition may extend presets and packs;
+/// to extend files, use [`load_with`].
 pub fn load(source: &[u8], file: &str) -> Result<Definition, Diagnostics> {
     load_from(source, Path::new(file), None).map(|loaded| loaded.definition)
 }
 
-/// Reads a definition and the files it extends, or says everything that is
-/// wrong with them.
-pub fn load_with(source: &[u8], file: &Path, files: &mut dyn Files) -> Result<Loaded, Diagnostics> {
+/// Reads a definition and the files that it extends, or returns all errors in them.
+pub fn load_with(
+    source: &[u8],
+    file: &Path,
+    files: &mut dyn ExtendedFileReader,
+) -> Result<LoadedDefinition, Diagnostics> {
     load_from(source, file, Some(files))
 }
 
 fn load_from(
     source: &[u8],
     file: &Path,
-    files: Option<&mut dyn Files>,
-) -> Result<Loaded, Diagnostics> {
+    files: Option<&mut dyn ExtendedFileReader>,
+) -> Result<LoadedDefinition, Diagnostics> {
     let mut diagnostics = Diagnostics::new(&file.display().to_string());
-    let gathered = extends::gather(source, file, files, &mut diagnostics);
+    let gathered = extends::resolve_extends(source, file, files, &mut diagnostics);
     let lowered = gathered
         .root
         .map(|root| lower::lower(&root, gathered.closed, &gathered.sources, &mut diagnostics));
     if let Some(lowered) = &lowered {
-        examples::check(lowered, &mut Reader::new(&gathered.sources, &mut diagnostics));
+        examples::check_examples(
+            lowered,
+            &mut NodeReader::new(&gathered.sources, &mut diagnostics),
+        );
     }
     match lowered {
         Some(lowered) if diagnostics.is_empty() => {
-            liveness::liveness(&lowered, &mut Reader::new(&gathered.sources, &mut diagnostics));
-            Ok(Loaded {
+            unused_entries::warn_about_unused(
+                &lowered,
+                &mut NodeReader::new(&gathered.sources, &mut diagnostics),
+            );
+            Ok(LoadedDefinition {
                 definition: lowered.definition,
                 modes: lowered.modes,
                 extended: gathered.extended,

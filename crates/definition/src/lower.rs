@@ -1,71 +1,71 @@
-//! From the tree of a file to the definition that the engine runs on.
+//! Lowers the YAML tree of a definition to the `Definition` that the engine runs on.
 
 use std::collections::BTreeMap;
 
 use jackline_engine::definition::UnknownTools;
 use jackline_engine::{Definition, Mode};
 
-use crate::diagnostic::{At, Diagnostics};
-use crate::reader::Reader;
+use crate::diagnostic::{Diagnostics, SourcePosition};
+use crate::reader::NodeReader;
 use crate::sections::modes::NamedMode;
 use crate::sections::rules::LoweredRule;
-use crate::sections::tools::Tools;
+use crate::sections::tools::DeclaredTools;
 use crate::sections::{self, ROOT, feedback, limits, loops, policies, rules, tools};
-use crate::source::Sources;
-use crate::yaml::Node;
+use crate::source::SourceFiles;
+use crate::yaml::YamlNode;
 
-/// A definition, and what only the loader needs to know about it.
-pub(crate) struct Lowered {
+/// A lowered definition, with the details that only the loader needs.
+pub(crate) struct LoweredDefinition {
     pub(crate) definition: Definition,
-    pub(crate) tools: Tools,
+    pub(crate) tools: DeclaredTools,
     /// The rules in force, in the order of the definition.
     pub(crate) rules: Vec<LoweredRule>,
-    /// Rules of packs that the file names and does not extend.
-    pub(crate) idle: Vec<(String, At)>,
+    /// Rules of packs that the file names although it does not extend the pack.
+    pub(crate) unused_pack_rules: Vec<(String, SourcePosition)>,
     /// The modes that the file gives to rules and packs by name.
     pub(crate) modes: Vec<(String, Mode)>,
 }
 
-/// A definition while its file is read.
-pub(crate) struct Lowering<'n> {
+/// A definition while the loader lowers its file.
+pub(crate) struct LoweringState<'n> {
     pub(crate) definition: Definition,
-    pub(crate) tools: Tools,
+    pub(crate) tools: DeclaredTools,
     pub(crate) rules: Vec<LoweredRule>,
-    pub(crate) idle: Vec<(String, At)>,
+    pub(crate) unused_pack_rules: Vec<(String, SourcePosition)>,
     pub(crate) modes: Vec<NamedMode>,
     /// The value of `unknown_tools`, if the file has one.
     pub(crate) unknown_tools: Option<UnknownTools>,
     /// The values of the top-level keys.
-    nodes: BTreeMap<&'n str, &'n Node>,
+    nodes: BTreeMap<&'n str, &'n YamlNode>,
 }
 
-impl<'n> Lowering<'n> {
+impl<'n> LoweringState<'n> {
     /// The value of a top-level key.
-    pub(crate) fn node(&self, key: &str) -> Option<&'n Node> {
+    pub(crate) fn node(&self, key: &str) -> Option<&'n YamlNode> {
         self.nodes.get(key).copied()
     }
 }
 
-/// The sections that need the result of others, in the order in which they are lowered: loops
-/// need the mode, policies need all declared tools, limits and rules also the tools that only
-/// policies name.
-const DEPENDENT: [fn(&mut Lowering<'_>, &mut Reader<'_>); 6] =
+/// The sections that need the result of other sections, in the order in which they are lowered.
+/// Loops need the mode. Policies need all declared tools. Limits and rules also need the tools
+/// that only policies name.
+const DEPENDENT_SECTIONS: [fn(&mut LoweringState<'_>, &mut NodeReader<'_>); 6] =
     [loops::lower, feedback::lower, policies::lower, tools::lower, limits::lower, rules::lower];
 
-/// Lowers a tree; `diagnostics` receives what is wrong with it. `closed` says whether a file
-/// declares which tools there are.
+/// Lowers a tree and adds every error to `diagnostics`. `closed` is true when a file, not only a
+/// preset, declares the tools.
 pub(crate) fn lower(
-    root: &Node,
+    root: &YamlNode,
     closed: bool,
-    sources: &Sources,
+    sources: &SourceFiles,
     diagnostics: &mut Diagnostics,
-) -> Lowered {
-    let reader = &mut Reader::new(sources, diagnostics);
-    let mut lowering = Lowering {
+) -> LoweredDefinition {
+    let reader = &mut NodeReader::new(sources, diagnostics);
+    let mut lowering = LoweringState {
         definition: Definition::default(),
-        tools: Tools::new(closed),
+        tools: DeclaredTools::new(closed),
         rules: Vec::new(),
-        idle: Vec::new(),
+        unused_pack_rules: Vec::new(),
         modes: Vec::new(),
         unknown_tools: None,
         nodes: BTreeMap::new(),
@@ -74,10 +74,10 @@ pub(crate) fn lower(
         lowering.nodes.insert(key, node);
         sections::lower(key, node, &mut lowering, reader);
     }
-    for section in DEPENDENT {
+    for section in DEPENDENT_SECTIONS {
         section(&mut lowering, reader);
     }
-    let Lowering { definition, tools, rules, idle, modes, .. } = lowering;
+    let LoweringState { definition, tools, rules, unused_pack_rules: idle, modes, .. } = lowering;
     let modes = modes.into_iter().map(|named| (named.name, named.mode)).collect();
-    Lowered { definition, tools, rules, idle, modes }
+    LoweredDefinition { definition, tools, rules, unused_pack_rules: idle, modes }
 }

@@ -1,33 +1,36 @@
-//! One file on top of another.
+//! Merges the tree of a file with the tree of the files that it extends.
 //!
-//! Mappings are put together key by key, lists one after the other; everything
-//! else is replaced, and so is `completion`, of which there is one; only `clean`
-//! stays beside another check. `models` are tried in their order, so they are
-//! replaced, too. What a file leaves out stays as it was: an
-//! omission never loosens.
+//! Mappings are merged key by key, and lists are appended. Every other value is replaced.
+//! `completion` and `models` are replaced as a whole: there is only one check, and models are
+//! tried in their order. Only the `clean` of the lower check remains in force beside the new
+//! check. A key that a file leaves out keeps its lower value: an omission never loosens.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::Diagnostics;
-use crate::yaml::{Key, Node, NodeValue};
+use crate::yaml::{YamlKey, YamlNode, YamlValue};
 
-/// Puts `own` on top of `base`.
-pub(crate) fn merge_files(base: Node, own: Node, diagnostics: &mut Diagnostics) -> Node {
-    Merging { diagnostics }.merge(base, own, Place::Root)
+/// Merges `own` on top of `base`.
+pub(crate) fn merge_files(
+    base: YamlNode,
+    own: YamlNode,
+    diagnostics: &mut Diagnostics,
+) -> YamlNode {
+    TreeMerger { diagnostics }.merge(base, own, MergePosition::Root)
 }
 
-/// Where in the tree two values meet.
+/// The position in the tree where two values meet. It decides how they are merged.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum MergePosition {
     Root,
-    /// `limits`: each of them is a number, a mapping, or explicitly nothing.
+    /// `limits`: each entry is a number, a mapping, or an explicit null.
     Limits,
     Limit,
     Advisor,
     Elsewhere,
 }
 
-impl Place {
+impl MergePosition {
     fn below(self, key: &str) -> Self {
         match (self, key) {
             (Self::Root, "limits") | (Self::Limits, "tool_calls") => Self::Limits,
@@ -38,43 +41,48 @@ impl Place {
     }
 }
 
-struct Merging<'a> {
+struct TreeMerger<'a> {
     diagnostics: &'a mut Diagnostics,
 }
 
-impl Merging<'_> {
-    fn merge(&mut self, base: Node, own: Node, place: Place) -> Node {
-        let (below, at) = (base.at, own.at);
+impl TreeMerger<'_> {
+    fn merge(&mut self, base: YamlNode, own: YamlNode, place: MergePosition) -> YamlNode {
+        let (below, at) = (base.position, own.position);
         let value = match (base.value, own.value) {
-            (NodeValue::Map(base), NodeValue::Map(own)) => {
-                NodeValue::Map(self.entries(base, own, place))
+            (YamlValue::Map(base), YamlValue::Map(own)) => {
+                YamlValue::Map(self.merge_entries(base, own, place))
             }
-            (NodeValue::List(base), NodeValue::List(own)) => NodeValue::List(joined(base, own)),
-            (NodeValue::Null, own) => own,
-            (_, own) if place == Place::Limit => own,
-            // An empty key says nothing.
-            (base @ (NodeValue::Map(_) | NodeValue::List(_)), NodeValue::Null) => {
-                return Node { at: below, value: base };
+            (YamlValue::List(base), YamlValue::List(own)) => {
+                YamlValue::List(append_missing(base, own))
+            }
+            (YamlValue::Null, own) => own,
+            (_, own) if place == MergePosition::Limit => own,
+            // An empty key changes nothing.
+            (base @ (YamlValue::Map(_) | YamlValue::List(_)), YamlValue::Null) => {
+                return YamlNode { position: below, value: base };
             }
             (base, own) => {
-                let (base, own) = (Node { at: below, value: base }, Node { at, value: own });
+                let (base, own) = (
+                    YamlNode { position: below, value: base },
+                    YamlNode { position: at, value: own },
+                );
                 if is_container(&base) || is_container(&own) {
-                    self.complain(&base, &own);
+                    self.report_conflict(&base, &own);
                 }
                 return own;
             }
         };
-        Node { at, value }
+        YamlNode { position: at, value }
     }
 
-    /// The entries of both, those of `base` first.
-    fn entries(
+    /// Merges the entries of both mappings, those of `base` first.
+    fn merge_entries(
         &mut self,
-        base: Vec<(Key, Node)>,
-        own: Vec<(Key, Node)>,
-        place: Place,
-    ) -> Vec<(Key, Node)> {
-        let mut entries: Vec<(Key, Option<Node>)> =
+        base: Vec<(YamlKey, YamlNode)>,
+        own: Vec<(YamlKey, YamlNode)>,
+        place: MergePosition,
+    ) -> Vec<(YamlKey, YamlNode)> {
+        let mut entries: Vec<(YamlKey, Option<YamlNode>)> =
             base.into_iter().map(|(key, node)| (key, Some(node))).collect();
         let numbers: BTreeMap<String, usize> = entries
             .iter()
@@ -89,9 +97,9 @@ impl Merging<'_> {
             };
             let below = place.below(&key.text);
             *slot = match (slot.take(), place, key.text.as_str()) {
-                (Some(base), Place::Root, "completion") => Some(checks(&base, node)),
-                (Some(_), Place::Root | Place::Advisor, "models")
-                    if node.value != NodeValue::Null =>
+                (Some(base), MergePosition::Root, "completion") => Some(merge_checks(&base, node)),
+                (Some(_), MergePosition::Root | MergePosition::Advisor, "models")
+                    if node.value != YamlValue::Null =>
                 {
                     Some(node)
                 }
@@ -103,57 +111,60 @@ impl Merging<'_> {
         entries.into_iter().filter_map(|(key, node)| Some((key, node?))).collect()
     }
 
-    fn complain(&mut self, base: &Node, own: &Node) {
+    fn report_conflict(&mut self, base: &YamlNode, own: &YamlNode) {
         let message = format!(
-            "{} can't be put on top of {} at line {} of what this extends",
+            "{} can't replace {} at line {} of the extended file",
             own.describe(),
             base.describe(),
-            base.at.line
+            base.position.line
         );
-        self.diagnostics.push(own.at, message, None);
+        self.diagnostics.push(own.position, message, None);
     }
 }
 
-/// A check on top of another: the upper one, with `clean` where the lower has
-/// it. Only who asks for nothing at all gets rid of that.
-fn checks(base: &Node, own: Node) -> Node {
-    let Some((key, clean)) = clean(base).filter(|_| own.value != NodeValue::Null) else {
+/// Puts one completion check on top of another. The upper check wins, and keeps the `clean` of the
+/// lower one. Only an explicit `completion: null` removes that `clean`.
+fn merge_checks(base: &YamlNode, own: YamlNode) -> YamlNode {
+    let Some((key, clean)) = find_clean(base).filter(|_| own.value != YamlValue::Null) else {
         return own;
     };
-    if self::clean(&own).is_some() {
+    if self::find_clean(&own).is_some() {
         return own;
     }
-    let at = own.at;
-    let kept = Node { at: clean.at, value: NodeValue::Map(vec![(key.clone(), clean.clone())]) };
-    let all = Key { text: "all".to_owned(), at };
-    let list = Node { at, value: NodeValue::List(vec![kept, own]) };
-    Node { at, value: NodeValue::Map(vec![(all, list)]) }
+    let at = own.position;
+    let clean = YamlNode {
+        position: clean.position,
+        value: YamlValue::Map(vec![(key.clone(), clean.clone())]),
+    };
+    let all = YamlKey { text: "all".to_owned(), position: at };
+    let list = YamlNode { position: at, value: YamlValue::List(vec![clean, own]) };
+    YamlNode { position: at, value: YamlValue::Map(vec![(all, list)]) }
 }
 
-/// The `clean` of a check, where all of it has to be satisfied.
-fn clean(check: &Node) -> Option<(&Key, &Node)> {
-    let NodeValue::Map(entries) = &check.value else { return None };
+/// Finds the `clean` of a check, if the check always requires it.
+fn find_clean(check: &YamlNode) -> Option<(&YamlKey, &YamlNode)> {
+    let YamlValue::Map(entries) = &check.value else { return None };
     entries.iter().find_map(|(key, node)| match (key.text.as_str(), &node.value) {
         ("clean", _) => Some((key, node)),
-        ("all", NodeValue::List(parts)) => parts.iter().find_map(clean),
+        ("all", YamlValue::List(parts)) => parts.iter().find_map(find_clean),
         _ => None,
     })
 }
 
-fn is_container(node: &Node) -> bool {
-    matches!(node.value, NodeValue::Map(_) | NodeValue::List(_))
+fn is_container(node: &YamlNode) -> bool {
+    matches!(node.value, YamlValue::Map(_) | YamlValue::List(_))
 }
 
-/// Both lists, without texts that are there already.
-fn joined(mut base: Vec<Node>, own: Vec<Node>) -> Vec<Node> {
+/// Appends a list to another and skips texts that the first already contains.
+fn append_missing(mut base: Vec<YamlNode>, own: Vec<YamlNode>) -> Vec<YamlNode> {
     let texts: BTreeSet<String> = base.iter().filter_map(text).map(ToOwned::to_owned).collect();
     base.extend(own.into_iter().filter(|item| text(item).is_none_or(|text| !texts.contains(text))));
     base
 }
 
-fn text(node: &Node) -> Option<&str> {
+fn text(node: &YamlNode) -> Option<&str> {
     match &node.value {
-        NodeValue::Text(text) => Some(text),
+        YamlValue::Text(text) => Some(text),
         _ => None,
     }
 }

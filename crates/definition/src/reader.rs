@@ -1,233 +1,246 @@
-//! Takes typed values out of the tree, and complains instead of failing, so
-//! that one run finds every mistake.
+//! Reads typed values from the YAML tree. A reader reports an error and continues, so that one
+//! run finds every mistake.
 
-use jackline_engine::nearest;
+use jackline_engine::nearest_name;
 
-use crate::diagnostic::{At, Diagnostics};
-use crate::keys::Keys;
-use crate::source::{Origin, Sources};
-use crate::yaml::{Key, Node, NodeValue};
+use crate::diagnostic::{Diagnostics, SourcePosition};
+use crate::keys::MappingSpec;
+use crate::source::{Origin, SourceFiles};
+use crate::yaml::{YamlKey, YamlNode, YamlValue};
 
-pub(crate) struct Reader<'a> {
-    sources: &'a Sources,
+pub(crate) struct NodeReader<'a> {
+    sources: &'a SourceFiles,
     diagnostics: &'a mut Diagnostics,
 }
 
-impl<'a> Reader<'a> {
-    pub(crate) fn new(sources: &'a Sources, diagnostics: &'a mut Diagnostics) -> Self {
+impl<'a> NodeReader<'a> {
+    pub(crate) fn new(sources: &'a SourceFiles, diagnostics: &'a mut Diagnostics) -> Self {
         Self { sources, diagnostics }
     }
 
-    /// Where what stands at a place comes from.
-    pub(crate) fn origin(&self, at: At) -> &'a Origin {
+    /// Returns the origin of the text at a position.
+    pub(crate) fn origin(&self, at: SourcePosition) -> &'a Origin {
         self.sources.origin(at)
     }
 
-    /// The place of a letter inside a text, as exactly as the file shows it.
-    pub(crate) fn inside(&self, node: &Node, offset: usize) -> At {
-        // What is only counted needs no exact place.
-        if self.diagnostics.is_full() { node.at } else { self.sources.inside(node, offset) }
+    /// Returns the position of a character inside a text, as exactly as the file allows.
+    pub(crate) fn position_in_text(&self, node: &YamlNode, offset: usize) -> SourcePosition {
+        // A problem that is only counted needs no exact position.
+        if self.diagnostics.is_full() {
+            node.position
+        } else {
+            self.sources.position_in_text(node, offset)
+        }
     }
 
-    pub(crate) fn complain(&mut self, at: At, message: impl Into<String>) {
+    pub(crate) fn report(&mut self, at: SourcePosition, message: impl Into<String>) {
         self.diagnostics.push(at, message, None);
     }
 
-    pub(crate) fn complain_hint(
+    pub(crate) fn report_with_hint(
         &mut self,
-        at: At,
+        at: SourcePosition,
         message: impl Into<String>,
         hint: impl Into<String>,
     ) {
         self.diagnostics.push(at, message, Some(hint.into()));
     }
 
-    /// "did you mean `b`?", or another hint where nothing is near.
-    pub(crate) fn meant<'k>(
+    /// Returns "did you mean `b`?", or the other hint if no known name is near.
+    pub(crate) fn suggest<'k>(
         &self,
         name: &str,
         known: impl IntoIterator<Item = &'k str>,
-        otherwise: impl FnOnce() -> String,
+        fallback: impl FnOnce() -> String,
     ) -> String {
-        // Looking takes its time, and what is only counted needs no hint.
+        // The search takes time, and a problem that is only counted needs no hint.
         if self.diagnostics.is_full() {
             return String::new();
         }
-        nearest(name, known).map_or_else(otherwise, |meant| format!("did you mean `{meant}`?"))
+        nearest_name(name, known).map_or_else(fallback, |meant| format!("did you mean `{meant}`?"))
     }
 
-    fn wrong(&mut self, node: &Node, what: &str, expected: &str) {
-        self.complain(node.at, format!("{what} must be {expected}, not {}", node.describe()));
+    fn report_wrong_type(&mut self, node: &YamlNode, what: &str, expected: &str) {
+        self.report(node.position, format!("{what} must be {expected}, not {}", node.describe()));
     }
 
-    /// The entries of a mapping with any keys; nothing is an empty mapping.
-    pub(crate) fn map<'n>(&mut self, node: &'n Node, what: &str) -> &'n [(Key, Node)] {
+    /// Returns the entries of a mapping with any keys; a null value is an empty mapping.
+    pub(crate) fn map<'n>(&mut self, node: &'n YamlNode, what: &str) -> &'n [(YamlKey, YamlNode)] {
         match &node.value {
-            NodeValue::Map(entries) => entries,
-            NodeValue::Null => &[],
+            YamlValue::Map(entries) => entries,
+            YamlValue::Null => &[],
             _ => {
-                self.wrong(node, what, "a mapping");
+                self.report_wrong_type(node, what, "a mapping");
                 &[]
             }
         }
     }
 
-    /// The entries of a mapping whose keys are known; the others are complained about.
+    /// Returns the entries of a mapping with known keys and reports all other keys.
     pub(crate) fn fields<'n>(
         &mut self,
-        node: &'n Node,
-        keys: &Keys,
-    ) -> impl Iterator<Item = (&'n str, &'n Node)> + use<'n> {
-        let entries = self.map(node, keys.of);
-        let mut kept = Vec::with_capacity(entries.len());
+        node: &'n YamlNode,
+        keys: &MappingSpec,
+    ) -> impl Iterator<Item = (&'n str, &'n YamlNode)> + use<'n> {
+        let entries = self.map(node, keys.label);
+        let mut recognised = Vec::with_capacity(entries.len());
         for (key, value) in entries {
             let name = key.text.as_str();
             if keys.names().any(|known| known == name) {
-                kept.push((name, value));
+                recognised.push((name, value));
             } else {
-                let message = format!("unknown key `{name}` in {}", keys.of);
-                let known = || match keys.known {
-                    [] => "it has nothing to set".to_owned(),
-                    _ => format!("known are {}", quoted(keys.names())),
+                let message = format!("unknown key `{name}` in {}", keys.label);
+                let known = || match keys.entries {
+                    [] => "this mapping has no keys".to_owned(),
+                    _ => format!("known keys: {}", quoted(keys.names())),
                 };
-                let hint = self.meant(name, keys.names(), known);
-                self.complain_hint(key.at, message, hint);
+                let hint = self.suggest(name, keys.names(), known);
+                self.report_with_hint(key.position, message, hint);
             }
         }
-        kept.into_iter()
+        recognised.into_iter()
     }
 
-    /// The one entry of a mapping such as `files: […]`.
-    pub(crate) fn single<'n>(
+    /// Returns the only entry of a mapping such as `files: […]`.
+    pub(crate) fn single_field<'n>(
         &mut self,
-        node: &'n Node,
-        keys: &Keys,
-    ) -> Option<(&'n str, &'n Node)> {
-        let entries = self.map(node, keys.of);
+        node: &'n YamlNode,
+        keys: &MappingSpec,
+    ) -> Option<(&'n str, &'n YamlNode)> {
+        let entries = self.map(node, keys.label);
         if entries.len() == 1 {
             return self.fields(node, keys).next();
         }
-        if matches!(node.value, NodeValue::Map(_) | NodeValue::Null) {
-            // Unknown keys among too many are worth knowing too.
+        if matches!(node.value, YamlValue::Map(_) | YamlValue::Null) {
+            // Also report unknown keys if there are too many keys.
             let _ = self.fields(node, keys).count();
-            let message = format!("{} has exactly one key, not {}", keys.of, entries.len());
-            self.complain_hint(node.at, message, format!("one of {}", quoted(keys.names())));
+            let message =
+                format!("{} must have exactly one key, not {}", keys.label, entries.len());
+            self.report_with_hint(
+                node.position,
+                message,
+                format!("use one of {}", quoted(keys.names())),
+            );
         }
         None
     }
 
-    pub(crate) fn list<'n>(&mut self, node: &'n Node, what: &str) -> &'n [Node] {
+    pub(crate) fn list<'n>(&mut self, node: &'n YamlNode, what: &str) -> &'n [YamlNode] {
         match &node.value {
-            NodeValue::List(items) => items,
-            NodeValue::Null => &[],
+            YamlValue::List(items) => items,
+            YamlValue::Null => &[],
             _ => {
-                self.wrong(node, what, "a list");
+                self.report_wrong_type(node, what, "a list");
                 &[]
             }
         }
     }
 
-    pub(crate) fn text<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n str> {
+    pub(crate) fn text<'n>(&mut self, node: &'n YamlNode, what: &str) -> Option<&'n str> {
         match &node.value {
-            NodeValue::Text(text) if !text.is_empty() => Some(text),
-            NodeValue::Text(_) => {
-                self.complain(node.at, format!("{what} must not be empty"));
+            YamlValue::Text(text) if !text.is_empty() => Some(text),
+            YamlValue::Text(_) => {
+                self.report(node.position, format!("{what} must not be empty"));
                 None
             }
             _ => {
-                self.wrong(node, what, "text");
+                self.report_wrong_type(node, what, "text");
                 None
             }
         }
     }
 
-    pub(crate) fn flag(&mut self, node: &Node, what: &str) -> Option<bool> {
+    pub(crate) fn flag(&mut self, node: &YamlNode, what: &str) -> Option<bool> {
         match node.value {
-            NodeValue::Bool(flag) => Some(flag),
+            YamlValue::Bool(flag) => Some(flag),
             _ => {
-                self.wrong(node, what, "true or false");
+                self.report_wrong_type(node, what, "true or false");
                 None
             }
         }
     }
 
-    pub(crate) fn count<T: TryFrom<i64>>(&mut self, node: &Node, what: &str) -> Option<T> {
+    pub(crate) fn count<T: TryFrom<i64>>(&mut self, node: &YamlNode, what: &str) -> Option<T> {
         match node.value {
-            NodeValue::Integer(number) => {
+            YamlValue::Integer(number) => {
                 let fits = T::try_from(number).ok().filter(|_| number >= 0);
                 if fits.is_none() {
                     let message = format!("{what} can't be {number}");
-                    self.complain_hint(node.at, message, "whole numbers from 0 are accepted");
+                    self.report_with_hint(
+                        node.position,
+                        message,
+                        "whole numbers from 0 are accepted",
+                    );
                 }
                 fits
             }
-            NodeValue::Text(ref text) => {
+            YamlValue::Text(ref text) => {
                 let text: String = text.chars().take(40).collect();
-                self.complain(node.at, format!("{what} must be a whole number, not `{text}`"));
+                self.report(node.position, format!("{what} must be a whole number, not `{text}`"));
                 None
             }
             _ => {
-                self.wrong(node, what, "a whole number");
+                self.report_wrong_type(node, what, "a whole number");
                 None
             }
         }
     }
 
-    /// A number that is not 0.
+    /// Reads a number greater than 0.
     pub(crate) fn positive<T: TryFrom<i64> + Default + PartialEq>(
         &mut self,
-        node: &Node,
+        node: &YamlNode,
         what: &str,
     ) -> Option<T> {
         let number = self.count(node, what)?;
         if number == T::default() {
-            self.complain(node.at, format!("{what} can't be 0"));
+            self.report(node.position, format!("{what} can't be 0"));
             return None;
         }
         Some(number)
     }
 
-    /// Reads a number into `slot`, if it is in the range that the row of its key gives.
+    /// Reads a number into `slot` if it is in the range of its key.
     pub(crate) fn bounded<T: TryFrom<u64>>(
         &mut self,
         key: &str,
-        node: &Node,
-        keys: &Keys,
+        node: &YamlNode,
+        keys: &MappingSpec,
         slot: &mut T,
     ) {
         self.bounded_with_hint(key, node, keys, slot, |least, most| {
-            format!("from {least} to {most}")
+            format!("use a number from {least} to {most}")
         });
     }
 
-    /// The same, with the hint for a number outside of the range.
+    /// Like `bounded`, with a hint for a number outside the range.
     pub(crate) fn bounded_with_hint<T: TryFrom<u64>>(
         &mut self,
         key: &str,
-        node: &Node,
-        keys: &Keys,
+        node: &YamlNode,
+        keys: &MappingSpec,
         slot: &mut T,
         hint: impl FnOnce(u64, u64) -> String,
     ) {
-        let what = format!("`{}.{key}`", keys.of.trim_matches('`'));
+        let what = format!("`{}.{key}`", keys.label.trim_matches('`'));
         let Some(number) = self.count::<u64>(node, &what) else { return };
         let Some((least, most)) = keys.range(key) else { return };
         match T::try_from(number) {
             Ok(fitting) if (least..=most).contains(&number) => *slot = fitting,
             _ => {
                 let message = format!("{what} can't be {number}");
-                self.complain_hint(node.at, message, hint(least, most));
+                self.report_with_hint(node.position, message, hint(least, most));
             }
         }
     }
 
-    /// Dollars, with up to six decimals, in millionths.
-    pub(crate) fn usd(&mut self, node: &Node, what: &str) -> Option<u64> {
+    /// Reads dollars with up to six decimals, in millionths of a dollar.
+    pub(crate) fn usd(&mut self, node: &YamlNode, what: &str) -> Option<u64> {
         let text = match &node.value {
-            NodeValue::Integer(number) => number.to_string(),
-            NodeValue::Text(text) => text.clone(),
+            YamlValue::Integer(number) => number.to_string(),
+            YamlValue::Text(text) => text.clone(),
             _ => {
-                self.wrong(node, what, "an amount of dollars");
+                self.report_wrong_type(node, what, "an amount of dollars");
                 return None;
             }
         };
@@ -236,14 +249,14 @@ impl<'a> Reader<'a> {
             let text: String = text.chars().take(40).collect();
             let message = format!("{what} can't be `{text}`");
             let hint = "amounts from 0 with up to six decimals are accepted, such as 2.50";
-            self.complain_hint(node.at, message, hint);
+            self.report_with_hint(node.position, message, hint);
         }
         micros
     }
 
     pub(crate) fn word<T: Copy>(
         &mut self,
-        node: &Node,
+        node: &YamlNode,
         what: &str,
         words: &[(&'static str, T)],
     ) -> Option<T> {
@@ -252,14 +265,15 @@ impl<'a> Reader<'a> {
         if found.is_none() {
             let known = words.iter().map(|(word, _)| *word);
             let message = format!("{what} can't be `{text}`");
-            let hint = self.meant(text, known.clone(), || format!("one of {}", quoted(known)));
-            self.complain_hint(node.at, message, hint);
+            let hint =
+                self.suggest(text, known.clone(), || format!("use one of {}", quoted(known)));
+            self.report_with_hint(node.position, message, hint);
         }
         found
     }
 }
 
-/// Millionths of a dollar.
+/// Parses dollars into millionths of a dollar.
 fn parse_usd(text: &str) -> Option<u64> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
@@ -271,7 +285,7 @@ fn parse_usd(text: &str) -> Option<u64> {
     i64::try_from(micros).is_ok().then_some(micros)
 }
 
-/// Names, each in backticks.
+/// Lists names, each in backticks.
 pub fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

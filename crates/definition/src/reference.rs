@@ -1,59 +1,84 @@
-//! The reference page of the file, made from the tables of keys.
+//! Builds the reference page of the definition file from the tables of keys.
 
 use std::fmt::Write as _;
 
-use jackline_engine::Kind;
+use jackline_engine::ToolKind;
 use jackline_engine::expr::{FUNCTIONS, Variable};
 use serde_json::Value;
 
-use crate::builtin::{BuiltIn, PACKS, PRESETS};
+use crate::builtin::{BuiltInFile, PACKS, PRESETS};
 use crate::diagnostic::Diagnostics;
-use crate::keys::{Keys, Takes};
+use crate::keys::{MappingSpec, ValueType};
 use crate::sections::rules::EFFECT_WORDS;
 use crate::sections::{MAPPINGS, ROOT};
 use crate::well_known;
 use crate::yaml;
+
+/// How wide a line of prose may be.
+const PROSE_COLUMNS_MAX: usize = 126;
 
 const INTRODUCTION: &str = "\
 # The definition file
 
 <!-- Made by `cargo xtask generate` from the tables in crates/definition. -->
 
-`jackline.yaml`, one per agent, kept with the code it guards. `jackline check` reports every mistake with its place; editors
-find most of them as you type with [jackline.schema.json](jackline.schema.json). An empty file is valid. A key that is not
-listed here is an error, with the nearest one that is.
+Each agent has one `jackline.yaml`, stored with the code that it guards. `jackline check` reports every mistake with its
+position. Editors find most mistakes while you type with [jackline.schema.json](jackline.schema.json). An empty file is valid.
+A key that is not listed here is an error; the error names the nearest known key.
 ";
 
 const EXTENDS: &str = "
 ## What a file extends
 
-`extends` names presets, packs and files. What is extended comes first, in the order in which it is named, and the file
-itself on top: mappings are put together key by key, lists one after the other, and everything else is replaced, as is
-`completion` as a whole; only its `clean` stays beside another check, and goes where a file says `completion: null`. What a file
-leaves out stays as it was, so an omission never loosens. What is named twice on the way counts once.
+`extends` names presets, packs and files. Jackline reads them first, in the order of the list, and then puts the file itself
+on top. It merges mappings key by key, appends lists, and replaces every other value. It also replaces `completion` as a
+whole; only the `clean` of the lower file stays in force, until a file sets `completion: null`. A key that a file leaves out
+keeps its value, so an omission never loosens. A source that is named twice counts once.
 
-A file is named from the file that extends it and lies in the directory of the definition or below it: `./base.yaml`,
-`team/base.yaml`. Absolute paths are refused, and so is what leads out of that directory. A chain may be 8 files long, and a
-definition may be made of 32.
+The path of a file is relative to the file that extends it, such as `./base.yaml` or `team/base.yaml`. The file must be in the
+directory of the definition or below it; absolute paths and paths out of that directory are refused. A chain may contain 8
+files, and a definition may consist of 32.
 ";
 
-/// The reference page of the definition file, in Markdown.
+/// Returns the reference page of the definition file, in Markdown.
 pub fn reference() -> String {
     let mut page = INTRODUCTION.to_owned();
     for keys in MAPPINGS {
-        mapping(keys, &mut page);
+        write_mapping(keys, &mut page);
         if keys.id == ROOT.id {
             page.push_str(EXTENDS);
-            built_in(&mut page);
+            write_presets(&mut page);
         }
     }
-    kinds(&mut page);
-    conditions(&mut page);
-    packs(&mut page);
-    page
+    write_kinds(&mut page);
+    write_conditions(&mut page);
+    write_packs(&mut page);
+    page.lines().map(|line| wrap(line) + "\n").collect()
 }
 
-fn mapping(keys: &Keys, page: &mut String) {
+/// Breaks a line of prose. Rows of tables, headings and comments stay on one line.
+fn wrap(line: &str) -> String {
+    if line.starts_with(['|', '#', '<', '`']) {
+        return line.to_owned();
+    }
+    let indent = if line.starts_with("- ") { "\n  " } else { "\n" };
+    let (mut text, mut column) = (String::new(), 0);
+    for word in line.split(' ') {
+        let width = word.chars().count();
+        if column > 0 && column + 1 + width > PROSE_COLUMNS_MAX {
+            text.push_str(indent);
+            column = indent.len() - 1;
+        } else if !text.is_empty() {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += width;
+    }
+    text
+}
+
+fn write_mapping(keys: &MappingSpec, page: &mut String) {
     if keys.id != ROOT.id {
         let _ = write!(page, "\n## {}\n", title(keys));
     }
@@ -61,57 +86,67 @@ fn mapping(keys: &Keys, page: &mut String) {
         let _ = write!(page, "\n{}\n", keys.doc);
     }
     page.push_str("\n| key | takes | default | |\n|---|---|---|---|\n");
-    for key in keys.known {
-        let takes = cell(&words(&key.takes));
-        let _ =
-            writeln!(page, "| `{}` | {takes} | {} | {} |", key.name, key.default, cell(key.doc));
+    for key in keys.entries {
+        let takes = escape_cell(&describe_type(&key.value_type));
+        let _ = writeln!(
+            page,
+            "| `{}` | {takes} | {} | {} |",
+            key.name,
+            key.default,
+            escape_cell(key.doc)
+        );
     }
 }
 
-/// "A tool", for "a tool".
-fn title(keys: &Keys) -> String {
-    let mut letters = keys.of.chars();
+/// Returns the heading of a mapping: "A tool" for "a tool".
+fn title(keys: &MappingSpec) -> String {
+    let mut letters = keys.label.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// The anchor of a mapping's heading.
-fn anchor(keys: &Keys) -> String {
-    keys.of.to_lowercase().replace('`', "").replace(' ', "-")
+/// Returns the anchor of a mapping's heading.
+fn anchor(keys: &MappingSpec) -> String {
+    // GitHub removes backticks and dots from the anchor of a heading.
+    keys.label.to_lowercase().replace(['`', '.'], "").replace(' ', "-")
 }
 
-fn words(takes: &Takes) -> String {
+fn describe_type(takes: &ValueType) -> String {
     match takes {
-        Takes::Text => "text".to_owned(),
-        Takes::Form(_, words) => (*words).to_owned(),
-        Takes::Flag => "`true` or `false`".to_owned(),
-        Takes::Count(min, max) if min == max => format!("`{min}`"),
-        Takes::Count(0, _) => "a whole number".to_owned(),
-        Takes::Count(min, _) => format!("a whole number from {min}"),
-        Takes::Usd => "an amount of dollars".to_owned(),
-        Takes::Word(words) => {
+        ValueType::Text => "text".to_owned(),
+        ValueType::Form(_, words) => (*words).to_owned(),
+        ValueType::Flag => "`true` or `false`".to_owned(),
+        ValueType::Count(min, max) if min == max => format!("`{min}`"),
+        ValueType::Count(0, _) => "a whole number".to_owned(),
+        ValueType::Count(min, _) => format!("a whole number from {min}"),
+        ValueType::Usd => "an amount of dollars".to_owned(),
+        ValueType::Word(words) => {
             words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
         }
-        Takes::List(_, of) => format!("a list, each {}", self::words(of)),
-        Takes::Map(keys) => format!("[{}](#{})", keys.of, anchor(keys)),
-        Takes::Names(_, of, to) => format!("a mapping, each {of} to {}", self::words(to)),
-        Takes::OneOf(choices) => choices.iter().map(self::words).collect::<Vec<_>>().join(" or "),
-        Takes::Pointer => "a JSON pointer".to_owned(),
-        Takes::Path => "a path".to_owned(),
-        Takes::Arguments => "the arguments of the tool".to_owned(),
-        Takes::Schema => "a JSON Schema".to_owned(),
-        Takes::Nothing => "nothing".to_owned(),
+        ValueType::List(_, of) => format!("a list, each {}", self::describe_type(of)),
+        ValueType::Map(keys) => format!("[{}](#{})", keys.label, anchor(keys)),
+        ValueType::Names(_, of, to) => {
+            format!("a mapping from each {of} to {}", self::describe_type(to))
+        }
+        ValueType::OneOf(choices) => {
+            choices.iter().map(self::describe_type).collect::<Vec<_>>().join(" or ")
+        }
+        ValueType::Pointer => "a JSON pointer".to_owned(),
+        ValueType::Path => "a path".to_owned(),
+        ValueType::Arguments => "the arguments of the tool".to_owned(),
+        ValueType::Schema => "a JSON Schema".to_owned(),
+        ValueType::Nothing => "`null`".to_owned(),
     }
 }
 
-/// A text in a table.
-fn cell(text: &str) -> String {
+/// Escapes a text for a cell of a table.
+fn escape_cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 
-fn built_in(page: &mut String) {
-    page.push_str("\n| preset | extends | and gives |\n|---|---|---|\n");
+fn write_presets(page: &mut String) {
+    page.push_str("\n| preset | extends | sets |\n|---|---|---|\n");
     for preset in PRESETS {
-        let tree = tree(preset);
+        let tree = parse_built_in(preset);
         let extends = tree.get("extends").and_then(Value::as_array);
         let names: Vec<String> = extends
             .into_iter()
@@ -128,12 +163,12 @@ fn built_in(page: &mut String) {
     }
 }
 
-fn kinds(page: &mut String) {
+fn write_kinds(page: &mut String) {
     page.push_str(
-        "\n## Kinds\n\nA tool of a well-known name has a kind without being declared; `tools` overrides it.\n\n\
+        "\n## Kinds\n\nA tool with a well-known name has a kind even if the definition does not declare it. `tools` overrides the kind.\n\n\
          | kind | well-known tools |\n|---|---|\n",
     );
-    for (name, kind) in Kind::ALL {
+    for (name, kind) in ToolKind::ALL {
         let known = well_known::TOOLS.iter().find(|(of, _)| of == kind);
         let known: Vec<String> = known
             .into_iter()
@@ -144,37 +179,39 @@ fn kinds(page: &mut String) {
     }
 }
 
-fn conditions(page: &mut String) {
+fn write_conditions(page: &mut String) {
     page.push_str(
         "\n## Conditions\n\nThe `when` of a rule is written in a part of CEL: `&&`, `||`, `!`, `? :`, comparisons, `in`, whole \
-         numbers with `+ - * / %`, texts, lists, maps, and what is listed here. In a command line a condition is held against \
-         each simple command. A condition that can't be answered denies.\n\n| variable | is | |\n|---|---|---|\n",
+         numbers with `+ - * / %`, texts, lists, maps, and the variables and functions below. For a command line, Jackline \
+         evaluates the condition once for each simple command. If a condition can't be evaluated, the call is denied.\n\n\
+         | variable | type | |\n|---|---|---|\n",
     );
     for variable in Variable::ALL {
-        let (name, shape) = (variable.name(), variable.shape().words());
-        let _ = writeln!(page, "| `{name}` | {shape} | {} |", cell(variable.about()));
+        let (name, shape) = (variable.name(), variable.shape().describe());
+        let _ = writeln!(page, "| `{name}` | {shape} | {} |", escape_cell(variable.about()));
     }
     page.push_str("\n| function | |\n|---|---|\n");
     for (function, about) in FUNCTIONS {
-        let _ = writeln!(page, "| `{}` | {} |", cell(function), cell(about));
+        let _ = writeln!(page, "| `{}` | {} |", escape_cell(function), escape_cell(about));
     }
 }
 
-fn packs(page: &mut String) {
+fn write_packs(page: &mut String) {
     page.push_str(
-        "\n## Rules of the packs\n\nRules that come with the product. `packs.off` and `packs.observe` name them as they are listed here.\n",
+        "\n## Rules of the packs\n\nThese rules come with the product. Use the names listed here in `packs.off` and `packs.observe`.\n",
     );
     for pack in PACKS {
         let _ = write!(page, "\n### `pack/{}`\n", pack.name);
-        let tree = tree(pack);
+        let tree = parse_built_in(pack);
         let rules = tree.get("rules").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         if rules.is_empty() {
             page.push_str("\nNo rules yet.\n");
             continue;
         }
-        page.push_str("\n| rule | does | says | instead |\n|---|---|---|---|\n");
+        page.push_str("\n| rule | effect | message | instead |\n|---|---|---|---|\n");
         for rule in rules {
-            let text = |key: &str| cell(rule.get(key).and_then(Value::as_str).unwrap_or_default());
+            let text =
+                |key: &str| escape_cell(rule.get(key).and_then(Value::as_str).unwrap_or_default());
             let effect = EFFECT_WORDS.iter().find(|effect| rule.get(**effect).is_some());
             let effect = effect.copied().unwrap_or_default();
             let instead = match text("instead") {
@@ -192,7 +229,7 @@ fn packs(page: &mut String) {
     }
 }
 
-fn tree(built_in: &BuiltIn) -> Value {
+fn parse_built_in(built_in: &BuiltInFile) -> Value {
     let tree = yaml::parse(built_in.source.as_bytes(), &mut Diagnostics::new(built_in.name));
     tree.map(|tree| tree.to_json()).unwrap_or_default()
 }

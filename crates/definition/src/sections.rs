@@ -1,9 +1,9 @@
 //! The sections of `jackline.yaml`, one module each.
 //!
-//! A section module holds everything about its keys, side by side: the rows with type, default
-//! and sentence, how a value is lowered to the engine's struct, how the demands of two layers are
-//! joined, the text that describes them for people, and the tests. The list of all sections is at
-//! the end of this file. `docs/adding-a-key.md` shows how to add a key.
+//! A section module contains everything about its keys: the rows with type, default and
+//! documentation, the lowering of a value to a struct of the engine, the join of the demands of
+//! two layers, the text that describes them for people, and the tests. The list of all sections
+//! is at the end of this file. `docs/contributing/adding-a-key.md` shows how to add a key.
 
 pub(crate) mod advisor;
 pub(crate) mod attempts;
@@ -34,73 +34,73 @@ pub(crate) mod tools;
 
 use jackline_engine::Definition;
 
-use crate::keys::{Key, Keys, concat};
+use crate::keys::{KeySpec, MappingSpec, concat};
 #[cfg(test)]
 use crate::layers::every_key::Looser;
-use crate::layers::{EffectiveLines, LayerJoin, LayerSource};
-use crate::lower::Lowering;
-use crate::reader::Reader;
-use crate::yaml::Node;
+use crate::layers::{DemandLines, LayerJoin, LayerSource};
+use crate::lower::LoweringState;
+use crate::reader::NodeReader;
+use crate::yaml::YamlNode;
 
-/// A section: its keys, and what the loader and the layers do with them.
+/// A section of the file: its keys, and how the loader and the layers process them.
 pub(crate) trait Section {
-    /// What one layer demands in this section.
+    /// The demands of one layer in this section.
     type Part: Clone;
 
-    /// Its keys at the top level of the file, in the order of the reference page.
-    const KEYS: &'static [Key];
+    /// The keys at the top level of the file, in the order of the reference page.
+    const KEYS: &'static [KeySpec];
 
     /// The mappings below these keys, in the order of the reference page.
-    const MAPPINGS: &'static [&'static Keys] = &[];
+    const MAPPINGS: &'static [&'static MappingSpec] = &[];
 
-    /// When its demands are joined.
+    /// The step in which the demands of two layers are joined.
     const JOIN_STEP: JoinStep = JoinStep::Last;
 
-    /// A looser value for each key that holds an agent.
+    /// A looser value for each key that restricts an agent.
     #[cfg(test)]
     const LOOSER: &'static [Looser] = &[];
 
-    /// Lowers the value of one of its top-level keys. A section that must wait for others does
-    /// nothing here and has a step in `lower.rs`.
-    fn lower(_: &str, _: &Node, _: &mut Lowering<'_>, _: &mut Reader<'_>) {}
+    /// Lowers the value of one of the top-level keys. A section that depends on other sections
+    /// does nothing here and has a step in `lower.rs`.
+    fn lower(_: &str, _: &YamlNode, _: &mut LoweringState<'_>, _: &mut NodeReader<'_>) {}
 
-    /// Takes its demands out of the definition of one layer.
+    /// Takes the demands of this section from the definition of one layer.
     fn take(source: &LayerSource<'_>) -> Self::Part;
 
-    /// Removes what an untrusted repository may not have.
+    /// Removes demands that an untrusted repository must not make.
     fn withhold(_part: &mut Self::Part, _join: &mut LayerJoin) {}
 
-    /// Whether it has a demand that the `mode` of the definition can switch to observing.
+    /// Whether the section has a demand that `mode: observe` would stop enforcing.
     fn follows_mode(_part: &Self::Part) -> bool {
         false
     }
 
-    /// Joins the demands of two layers. The lower one may only tighten, unless `join` lets it
-    /// override; a demand that loses is reported with the reason.
+    /// Joins the demands of two layers. The lower layer may only tighten, unless `join` lets it
+    /// override. A demand that is ignored is reported with the reason.
     fn join(high: &LayerDemands, low: &mut LayerDemands, join: &mut LayerJoin) -> Self::Part;
 
     /// Describes the demands in force, one line each.
-    fn describe(_part: &Self::Part, _lines: &mut EffectiveLines<'_>) {}
+    fn describe(_part: &Self::Part, _lines: &mut DemandLines<'_>) {}
 
-    /// Puts the joined demands into the definition that the engine runs on.
+    /// Writes the joined demands into the definition that the engine runs on.
     fn put(part: Self::Part, definition: &mut Definition);
 
-    /// Why layers that are fine alone can't be obeyed together.
+    /// Finds conflicts between layers that are valid on their own.
     fn problems(_definition: &Definition) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// When a section is joined. Reports about ignored demands come in this order, and within a
-/// step in the order of the list of sections.
+/// The step in which a section is joined. Ignored demands are reported in this order, and within
+/// a step in the order of the list of sections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JoinStep {
-    /// Sections that look at others: tools, which also change the policies and rules of the
+    /// Sections that read other sections: tools, which also change the policies and rules of the
     /// lower layer, and the guards of a whole session.
     First,
-    /// The general answers of a definition.
+    /// The general settings of a definition, such as `mode`.
     Second,
-    /// Everything else.
+    /// All other sections.
     Last,
 }
 
@@ -108,30 +108,30 @@ impl JoinStep {
     const ALL: [Self; 3] = [Self::First, Self::Second, Self::Last];
 }
 
-/// Makes the tables and the struct of demands from the list of sections.
+/// Builds the tables and the struct of demands from the list of sections.
 macro_rules! sections {
     ($($field:ident: $section:ty,)*) => {
-        /// What one layer demands, section by section.
+        /// The demands of one layer, section by section.
         #[derive(Clone)]
         pub(crate) struct LayerDemands {
             $(pub(crate) $field: <$section as Section>::Part,)*
         }
 
         impl LayerDemands {
-            /// Takes the definition of one layer apart.
+            /// Splits the definition of one layer into demands.
             pub(crate) fn take(source: &LayerSource<'_>) -> Self {
                 let mut demands = Self { $($field: <$section>::take(source),)* };
-                demands.mode.governs =
+                demands.mode.is_used =
                     false $(|| <$section>::follows_mode(&demands.$field))*;
                 demands
             }
 
-            /// Removes what an untrusted repository may not have.
+            /// Removes demands that an untrusted repository must not make.
             pub(crate) fn withhold(&mut self, join: &mut LayerJoin) {
                 $(<$section>::withhold(&mut self.$field, join);)*
             }
 
-            /// Joins two layers.
+            /// Joins the demands of two layers.
             pub(crate) fn join(high: &Self, low: &mut Self, join: &mut LayerJoin) -> Self {
                 let mut joined = high.clone();
                 for step in JoinStep::ALL {
@@ -143,11 +143,11 @@ macro_rules! sections {
             }
 
             /// Describes the demands in force.
-            pub(crate) fn describe(&self, lines: &mut EffectiveLines<'_>) {
+            pub(crate) fn describe(&self, lines: &mut DemandLines<'_>) {
                 $(<$section>::describe(&self.$field, lines);)*
             }
 
-            /// Makes a definition again.
+            /// Converts the demands back to a definition.
             pub(crate) fn into_definition(self) -> Definition {
                 let mut definition = Definition::default();
                 $(<$section>::put(self.$field, &mut definition);)*
@@ -155,7 +155,7 @@ macro_rules! sections {
             }
         }
 
-        /// Why layers that are fine alone can't be obeyed together.
+        /// Finds conflicts between layers that are valid on their own.
         pub(crate) fn problems(definition: &Definition) -> Vec<String> {
             [$(<$section>::problems(definition)),*].concat()
         }
@@ -163,20 +163,20 @@ macro_rules! sections {
         /// Lowers the value of a top-level key.
         pub(crate) fn lower(
             key: &str,
-            node: &Node,
-            lowering: &mut Lowering<'_>,
-            reader: &mut Reader<'_>,
+            node: &YamlNode,
+            lowering: &mut LoweringState<'_>,
+            reader: &mut NodeReader<'_>,
         ) {
             $(if <$section>::KEYS.iter().any(|row| row.name == key) {
                 <$section>::lower(key, node, lowering, reader);
             })*
         }
 
-        static TOP_LEVEL: [Key; 0 $(+ <$section>::KEYS.len())*] =
+        static TOP_LEVEL: [KeySpec; 0 $(+ <$section>::KEYS.len())*] =
             concat(&[$(<$section>::KEYS),*]);
 
         /// Every mapping with known keys, in the order of the reference page.
-        pub(crate) static MAPPINGS: [&Keys; 1 $(+ <$section>::MAPPINGS.len())*] =
+        pub(crate) static MAPPINGS: [&MappingSpec; 1 $(+ <$section>::MAPPINGS.len())*] =
             concat(&[&[&ROOT], $(<$section>::MAPPINGS),*]);
 
         /// The looser values of all sections.
@@ -186,8 +186,13 @@ macro_rules! sections {
 }
 
 /// The top level of the file.
-pub(crate) static ROOT: Keys =
-    Keys { id: "definition", of: "the definition", doc: "", known: &TOP_LEVEL, needs: &[] };
+pub(crate) static ROOT: MappingSpec = MappingSpec {
+    id: "definition",
+    label: "the definition",
+    doc: "",
+    entries: &TOP_LEVEL,
+    required: &[],
+};
 
 // All sections, in the order of the reference page.
 sections! {
@@ -234,7 +239,7 @@ mod tests {
             let mut names: Vec<&str> = keys.names().collect();
             names.sort_unstable();
             assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{}", keys.id);
-            assert!(keys.known.iter().all(|key| key.doc.ends_with('.')), "{}", keys.id);
+            assert!(keys.entries.iter().all(|key| key.doc.ends_with('.')), "{}", keys.id);
         }
     }
 }

@@ -1,15 +1,15 @@
-//! The files that a definition is made of, and where each comes from.
+//! The files that a definition is made of, and the origin of each.
 
 use std::fmt;
 
-use crate::diagnostic::At;
-use crate::yaml::{Node, NodeValue};
+use crate::diagnostic::SourcePosition;
+use crate::yaml::{YamlNode, YamlValue};
 
-/// Where a part of a definition comes from.
+/// The origin of one part of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// A file, named from the directory of the definition: the same definition
-    /// means the same on every machine.
+    /// A file. The path is relative to the directory of the definition, so that the same
+    /// definition means the same on every machine.
     File(String),
     /// A preset that comes with the product.
     Preset(&'static str),
@@ -27,11 +27,11 @@ impl fmt::Display for Origin {
     }
 }
 
-/// The files in the order in which they were read; the definition's own is the first.
+/// The files in the order in which they were read, the definition itself first.
 #[derive(Debug, Default)]
-pub(crate) struct Sources(Vec<(Origin, Vec<u8>)>);
+pub(crate) struct SourceFiles(Vec<(Origin, Vec<u8>)>);
 
-impl Sources {
+impl SourceFiles {
     pub(crate) fn add(&mut self, origin: Origin, source: Vec<u8>) {
         self.0.push((origin, source));
     }
@@ -40,23 +40,23 @@ impl Sources {
         self.0.len()
     }
 
-    /// Where what stands at a place comes from.
-    pub(crate) fn origin(&self, at: At) -> &Origin {
+    /// Returns the origin of the text at a position.
+    pub(crate) fn origin(&self, at: SourcePosition) -> &Origin {
         const NOWHERE: &Origin = &Origin::File(String::new());
         self.0.get(usize::from(at.file)).map_or(NOWHERE, |(origin, _)| origin)
     }
 
-    /// The place of a letter inside a text, by its offset in bytes. That is
-    /// exact where the text stands in the file as it is, on one line; else it
-    /// is where the text begins.
-    pub(crate) fn inside(&self, node: &Node, offset: usize) -> At {
-        let NodeValue::Text(text) = &node.value else { return node.at };
-        self.columns_before(node.at, text, offset)
-            .and_then(|columns| node.at.column.checked_add(u32::try_from(columns).ok()?))
-            .map_or(node.at, |column| At { column, ..node.at })
+    /// Returns the position of a character inside a text, given its offset in bytes. The position
+    /// is exact if the file contains the text unchanged on one line; otherwise it is the start of
+    /// the text.
+    pub(crate) fn position_in_text(&self, node: &YamlNode, offset: usize) -> SourcePosition {
+        let YamlValue::Text(text) = &node.value else { return node.position };
+        self.columns_before(node.position, text, offset)
+            .and_then(|columns| node.position.column.checked_add(u32::try_from(columns).ok()?))
+            .map_or(node.position, |column| SourcePosition { column, ..node.position })
     }
 
-    fn columns_before(&self, at: At, text: &str, offset: usize) -> Option<usize> {
+    fn columns_before(&self, at: SourcePosition, text: &str, offset: usize) -> Option<usize> {
         let (_, source) = self.0.get(usize::from(at.file))?;
         let source = source.strip_prefix("\u{feff}".as_bytes()).unwrap_or(source);
         let line = source.split(|byte| *byte == b'\n').nth((at.line as usize).checked_sub(1)?)?;

@@ -1,13 +1,13 @@
-//! Tools that agents and clients commonly offer, for hints and the reference.
+//! The tools that agents and clients commonly offer, for hints and the reference page.
 //!
-//! What they do is the engine's to say; a test keeps the two lists one.
+//! The engine defines their kinds; a test checks that both lists are equal.
 
-use jackline_engine::Kind;
+use jackline_engine::ToolKind;
 
-/// Well-known names by kind; a kind is itself the name of such a tool.
-pub(crate) const TOOLS: &[(Kind, &[&str])] = &[
+/// Well-known names by kind. The name of a kind is also a well-known name.
+pub(crate) const TOOLS: &[(ToolKind, &[&str])] = &[
     (
-        Kind::Read,
+        ToolKind::Read,
         &[
             "read_file",
             "read_many_files",
@@ -21,7 +21,7 @@ pub(crate) const TOOLS: &[(Kind, &[&str])] = &[
         ],
     ),
     (
-        Kind::Write,
+        ToolKind::Write,
         &[
             "write_file",
             "Write",
@@ -33,7 +33,7 @@ pub(crate) const TOOLS: &[(Kind, &[&str])] = &[
         ],
     ),
     (
-        Kind::Edit,
+        ToolKind::Edit,
         &[
             "edit_file",
             "Edit",
@@ -47,9 +47,9 @@ pub(crate) const TOOLS: &[(Kind, &[&str])] = &[
             "patch",
         ],
     ),
-    (Kind::Delete, &["delete_file", "remove_file", "rm"]),
+    (ToolKind::Delete, &["delete_file", "remove_file", "rm"]),
     (
-        Kind::Exec,
+        ToolKind::Exec,
         &[
             "bash",
             "Bash",
@@ -67,7 +67,7 @@ pub(crate) const TOOLS: &[(Kind, &[&str])] = &[
         ],
     ),
     (
-        Kind::Search,
+        ToolKind::Search,
         &[
             "grep",
             "Grep",
@@ -89,18 +89,21 @@ pub(crate) const TOOLS: &[(Kind, &[&str])] = &[
         ],
     ),
     (
-        Kind::Fetch,
+        ToolKind::Fetch,
         &["WebFetch", "WebSearch", "web_fetch", "web_search", "webfetch", "google_web_search"],
     ),
-    (Kind::Think, &["TodoWrite", "todo_write", "todowrite", "update_plan", "plan", "save_memory"]),
-    (Kind::Spawn, &["Agent", "Task", "task", "spawn_agent", "delegate"]),
-    (Kind::Effect, &[]),
-    (Kind::Other, &[]),
+    (
+        ToolKind::Think,
+        &["TodoWrite", "todo_write", "todowrite", "update_plan", "plan", "save_memory"],
+    ),
+    (ToolKind::Spawn, &["Agent", "Task", "task", "spawn_agent", "delegate"]),
+    (ToolKind::Effect, &[]),
+    (ToolKind::Other, &[]),
 ];
 
-/// Every well-known name, kinds included.
+/// Returns every well-known name, including the names of kinds.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    let kinds = Kind::ALL.iter().map(|(name, _)| *name);
+    let kinds = ToolKind::ALL.iter().map(|(name, _)| *name);
     kinds.chain(TOOLS.iter().flat_map(|(_, names)| names.iter().copied()))
 }
 
@@ -112,10 +115,10 @@ mod tests {
     fn the_engine_knows_the_same_tools() {
         for (kind, names) in TOOLS {
             for name in *names {
-                assert_eq!(Kind::well_known(name), Some(*kind), "{name}");
+                assert_eq!(ToolKind::well_known(name), Some(*kind), "{name}");
             }
         }
-        // The engine tells about one name at a time, so its source is asked.
+        // The engine only answers for one name at a time, so the test reads its source.
         let engine = include_str!("../../engine/src/tool.rs");
         let (_, table) = engine.split_once("\nkinds! {").unwrap();
         let (table, _) = table.split_once("\n}").unwrap();

@@ -1,6 +1,6 @@
-//! The packs that come with the product, played together on the engine: each
-//! rule does what it shows, nobody's recommendation is somebody else's
-//! objection, no disguise helps, and everyday work passes.
+//! Tests all built-in packs together on the engine: each rule matches its examples, no rule matches
+//! the `instead` of another rule, wrapped commands are still recognised, and everyday commands are
+//! allowed.
 
 #![expect(clippy::panic, clippy::expect_used, reason = "tests fail by panicking")]
 
@@ -12,7 +12,7 @@ use jackline_definition::{Diagnostics, load, yaml};
 use jackline_engine::facts::{FileFact, FileKind, GitFact, ROUNDS_MAX};
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
-    Decision, Definition, Facts, Now, Place, Query, Session, Timestamp, Verdict, observe,
+    Decision, Definition, Facts, Now, Query, Session, SessionLocation, Timestamp, Verdict, observe,
 };
 use serde_json::{Value, json};
 
@@ -25,75 +25,78 @@ const PACKS: [(&str, &str); 4] = [
 
 const PRESETS: [&str; 3] = ["coding-agent", "autonomous", "strict"];
 
-/// What lies above the crates.
+/// The root directory of the repository.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// A rule as its pack writes it.
-struct Written {
-    /// With the pack's name in front.
+/// A rule as it is written in its pack.
+struct PackRule {
+    /// The name of the rule, with the prefix of the pack.
     name: String,
-    /// The word for what it does, and what it says.
+    /// The word of the effect.
     effect: &'static str,
     message: String,
     instead: Option<String>,
     /// The kind of tool that its examples call.
     kind: String,
-    /// What it is about.
-    own: Vec<Value>,
-    /// What it leaves alone.
-    allow: Vec<Value>,
+    /// The examples that the rule must match.
+    matching: Vec<Value>,
+    /// The examples that the rule must not match.
+    allowed: Vec<Value>,
 }
 
-fn written() -> Vec<Written> {
+fn pack_rules() -> Vec<PackRule> {
     PACKS.iter().flat_map(|(pack, source)| rules_in(pack, source)).collect()
 }
 
-fn rules_in(pack: &str, source: &str) -> Vec<Written> {
+fn rules_in(pack: &str, source: &str) -> Vec<PackRule> {
     let mut diagnostics = Diagnostics::new(pack);
-    let tree = yaml::parse(source.as_bytes(), &mut diagnostics).expect("a pack is YAML").to_json();
-    let rules = tree.get("rules").and_then(Value::as_array).expect("a pack has rules").clone();
-    rules.iter().map(|rule| written_rule(pack, rule)).collect()
+    let tree = yaml::parse(source.as_bytes(), &mut diagnostics)
+        .expect("a pack must be valid YAML")
+        .to_json();
+    let rules =
+        tree.get("rules").and_then(Value::as_array).expect("a pack must have rules").clone();
+    rules.iter().map(|rule| parse_pack_rule(pack, rule)).collect()
 }
 
-fn written_rule(pack: &str, rule: &Value) -> Written {
+fn parse_pack_rule(pack: &str, rule: &Value) -> PackRule {
     let text = |key: &str| rule.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
-    let name = format!("{pack}/{}", text("name").expect("a rule has a name"));
-    let said: Vec<&'static str> =
+    let name = format!("{pack}/{}", text("name").expect("a rule must have a name"));
+    let effects: Vec<&'static str> =
         ["deny", "ask", "warn"].into_iter().filter(|word| rule.get(*word).is_some()).collect();
-    let [effect] = said.as_slice() else { panic!("`{name}` says {} things", said.len()) };
+    let [effect] = effects.as_slice() else { panic!("`{name}` has {} effects", effects.len()) };
     let examples = |key: &str| {
         let listed = rule.get("examples").and_then(|examples| examples.get(key));
         listed.and_then(Value::as_array).cloned().unwrap_or_default()
     };
-    Written {
+    PackRule {
         name,
         effect,
-        message: text(effect).expect("an effect is a text"),
+        message: text(effect).expect("an effect must be a text"),
         instead: text("instead"),
         kind: text("tool").unwrap_or_else(|| "exec".to_owned()),
-        own: examples(effect),
-        allow: examples("allow"),
+        matching: examples(effect),
+        allowed: examples("allow"),
     }
 }
 
-/// What an example calls, and how the world looks then.
-struct Call {
+/// The call of an example, with the state of the workspace.
+struct PackCall {
     kind: String,
     args: Value,
     given: Value,
 }
 
-impl Call {
+impl PackCall {
     fn line(line: &str, given: &Value) -> Self {
         Self { kind: "exec".to_owned(), args: json!({ "command": line }), given: given.clone() }
     }
 
-    fn example(rule: &Written, example: &Value) -> Self {
+    fn example(rule: &PackRule, example: &Value) -> Self {
         match (example, example.get("run")) {
             (Value::String(line), _) => Self::line(line, &Value::Null),
             (_, Some(run)) => {
                 let given = example.get("given").unwrap_or(&Value::Null);
-                Self::line(run.as_str().expect("`run` is a text"), given)
+                Self::line(run.as_str().expect("`run` must be a text"), given)
             }
             (args, None) => {
                 Self { kind: rule.kind.clone(), args: args.clone(), given: Value::Null }
@@ -101,82 +104,84 @@ impl Call {
         }
     }
 
-    /// The command line, where there is one.
+    /// Returns the command line, if there is one.
     fn as_line(&self) -> Option<&str> {
         self.args.get("command")?.as_str()
     }
 }
 
-/// All packs at once, in a workspace of a person.
-struct Guard {
+/// A definition with all packs, and a session in the workspace of a person.
+struct PackGuard {
     definition: Arc<Definition>,
-    place: Arc<Place>,
+    place: Arc<SessionLocation>,
 }
 
-impl Guard {
+impl PackGuard {
     fn new() -> Self {
         let source = "extends: [pack/destructive, pack/git, pack/secrets, pack/publish]";
         let definition = match load(source.as_bytes(), "all") {
             Ok(definition) => Arc::new(definition),
             Err(problems) => panic!("{problems}"),
         };
-        let place = Place {
+        let place = SessionLocation {
             workspace: Some("/home/user/project".to_owned()),
             home: Some("/home/user".to_owned()),
-            ..Place::default()
+            ..SessionLocation::default()
         };
         Self { definition, place: Arc::new(place) }
     }
 
-    fn verdict(&self, call: &Call) -> Verdict {
+    fn verdict(&self, call: &PackCall) -> Verdict {
         let event = json!({
             "session": "packs", "event": "tool_proposed", "call": "c", "tool": call.kind, "args": call.args,
         });
-        let event = parse_line(event.to_string().as_bytes(), None).expect("a valid event");
+        let event =
+            parse_line(event.to_string().as_bytes(), None).expect("the event must be valid");
         let session = Session::new(Arc::clone(&self.definition), Arc::clone(&self.place));
         let mut facts = Facts::at(Now::wall(Timestamp::from_ms(1_000)));
         facts.observed = observe(&event);
         for _ in 0..ROUNDS_MAX {
             let queries = session.needs(&event, &facts);
-            queries.iter().for_each(|query| answer(query, &call.given, &mut facts));
+            queries.iter().for_each(|query| answer_query(query, &call.given, &mut facts));
         }
         session.decide(&event, &facts)
     }
 
-    /// The rules that have something to say, and how strong it is.
-    fn objections(&self, call: &Call) -> (Decision, BTreeSet<String>) {
+    /// Returns the decision and the names of the violated rules.
+    fn violations(&self, call: &PackCall) -> (Decision, BTreeSet<String>) {
         let verdict = self.verdict(call);
         let names =
             verdict.violations.into_iter().map(|violation| violation.subtype.to_string()).collect();
         (verdict.decision, names)
     }
 
-    /// What is wrong if this call does not pass.
-    fn must_pass(&self, call: &Call, what: &str) -> Option<String> {
-        let (decision, names) = self.objections(call);
+    /// Returns a problem if this call is not allowed.
+    fn check_allowed(&self, call: &PackCall, what: &str) -> Option<String> {
+        let (decision, names) = self.violations(call);
         (decision > Decision::Rewrite)
-            .then(|| format!("{what}: {} is answered {decision:?} by {names:?}", call.args))
+            .then(|| format!("{what}: {} has the decision {decision:?} by {names:?}", call.args))
     }
 
-    /// What is wrong if a rule has nothing to say about this call.
-    fn must_object(&self, rule: &Written, call: &Call) -> Option<String> {
-        let (decision, names) = self.objections(call);
-        let strong = match rule.effect {
+    /// Returns a problem if the rule does not match this call.
+    fn check_violation(&self, rule: &PackRule, call: &PackCall) -> Option<String> {
+        let (decision, names) = self.violations(call);
+        let is_strong = match rule.effect {
             "deny" => decision >= Decision::Deny,
             "ask" => decision >= Decision::Ask,
             _ => true,
         };
-        (!strong || !names.contains(&rule.name))
-            .then(|| format!("{}: {} is answered {decision:?} by {names:?}", rule.name, call.args))
+        (!is_strong || !names.contains(&rule.name)).then(|| {
+            format!("{}: {} has the decision {decision:?} by {names:?}", rule.name, call.args)
+        })
     }
 }
 
-/// Answers a question: a clean repository on the branch `work`, unless given otherwise.
-fn answer(query: &Query, given: &Value, facts: &mut Facts) {
+/// Answers a query of the engine. The default is a clean repository on the branch `work`.
+fn answer_query(query: &Query, given: &Value, facts: &mut Facts) {
     let flag = |key: &str| given.get(key).and_then(Value::as_bool).unwrap_or_default();
     match query {
         Query::File { path, .. } => {
-            facts.files.insert(path.clone(), FileFact::of(FileKind::Missing));
+            facts.files.insert(path.clone(), FileFact::without_details(FileKind::Missing));
         }
         Query::Git { dir } => {
             let branch = given.get("git.branch").and_then(Value::as_str).unwrap_or("work");
@@ -201,35 +206,36 @@ fn report(problems: &[String]) {
 }
 
 #[test]
-fn every_rule_shows_what_it_does_and_what_to_do_instead() {
-    let rules = written();
+fn every_rule_has_examples_a_message_and_an_instead() {
+    let rules = pack_rules();
     assert!(rules.len() >= 60, "{} rules", rules.len());
     let names: BTreeSet<&str> = rules.iter().map(|rule| rule.name.as_str()).collect();
-    assert_eq!(names.len(), rules.len(), "names are unique");
+    assert_eq!(names.len(), rules.len(), "names must be unique");
     let mut problems = Vec::new();
     for rule in &rules {
-        let Written { name, effect, message, .. } = rule;
-        if rule.own.is_empty() {
+        let PackRule { name, effect, message, .. } = rule;
+        if rule.matching.is_empty() {
             problems.push(format!("{name}: no example for `{effect}`"));
         }
-        if rule.allow.len() < 2 {
-            problems.push(format!("{name}: {} near misses", rule.allow.len()));
+        if rule.allowed.len() < 2 {
+            problems.push(format!("{name}: {} `allow` examples", rule.allowed.len()));
         }
         if rule.instead.is_none() {
             problems.push(format!("{name}: no `instead`"));
         }
         if !message.ends_with('.') || message.contains('!') || message.len() > 160 {
-            problems.push(format!("{name}: `{message}` is not one calm sentence"));
+            problems
+                .push(format!("{name}: `{message}` is not one sentence of at most 160 characters"));
         }
     }
     report(&problems);
 }
 
 #[test]
-fn the_packs_are_loaded_as_they_are_written() {
-    let guard = Guard::new();
+fn all_rules_of_the_packs_are_loaded() {
+    let guard = PackGuard::new();
     let loaded: Vec<&str> = guard.definition.rules.iter().map(|rule| rule.name.as_str()).collect();
-    let rules = written();
+    let rules = pack_rules();
     assert_eq!(loaded, rules.iter().map(|rule| rule.name.as_str()).collect::<Vec<_>>());
     for preset in PRESETS {
         let loaded = load(format!("extends: [{preset}]").as_bytes(), preset);
@@ -239,34 +245,34 @@ fn the_packs_are_loaded_as_they_are_written() {
 }
 
 #[test]
-fn every_rule_objects_to_its_examples() {
-    let guard = Guard::new();
+fn every_rule_matches_its_examples() {
+    let guard = PackGuard::new();
     let mut problems = Vec::new();
-    for rule in &written() {
-        for example in &rule.own {
-            problems.extend(guard.must_object(rule, &Call::example(rule, example)));
+    for rule in &pack_rules() {
+        for example in &rule.matching {
+            problems.extend(guard.check_violation(rule, &PackCall::example(rule, example)));
         }
     }
     report(&problems);
 }
 
 #[test]
-fn what_one_rule_lets_pass_no_other_stops() {
-    let guard = Guard::new();
+fn allowed_examples_of_one_rule_are_allowed_by_all_rules() {
+    let guard = PackGuard::new();
     let mut problems = Vec::new();
-    for rule in &written() {
-        for example in &rule.allow {
-            problems.extend(guard.must_pass(&Call::example(rule, example), &rule.name));
+    for rule in &pack_rules() {
+        for example in &rule.allowed {
+            problems.extend(guard.check_allowed(&PackCall::example(rule, example), &rule.name));
         }
         let instead = rule.instead.as_deref().unwrap_or_default();
-        let call = Call::line(instead, &Value::Null);
-        problems.extend(guard.must_pass(&call, &format!("instead of {}", rule.name)));
+        let call = PackCall::line(instead, &Value::Null);
+        problems.extend(guard.check_allowed(&call, &format!("instead of {}", rule.name)));
     }
     report(&problems);
 }
 
-/// The same line in other clothes. A wrapper that takes words, not a line, fits
-/// only around one simple command.
+/// Wraps a command line in several ways. A wrapper that takes words, not a command line, is only
+/// used for one simple command.
 fn disguises(line: &str) -> Vec<String> {
     let quoted = line.replace('\'', r"'\''");
     let mut all = vec![
@@ -286,21 +292,21 @@ fn disguises(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn no_disguise_helps() {
-    let guard = Guard::new();
+fn wrapped_commands_are_still_recognised() {
+    let guard = PackGuard::new();
     let mut problems = Vec::new();
-    for rule in &written() {
-        for example in &rule.own {
-            let call = Call::example(rule, example);
+    for rule in &pack_rules() {
+        for example in &rule.matching {
+            let call = PackCall::example(rule, example);
             for line in call.as_line().map(disguises).unwrap_or_default() {
-                problems.extend(guard.must_object(rule, &Call::line(&line, &call.given)));
+                problems.extend(guard.check_violation(rule, &PackCall::line(&line, &call.given)));
             }
         }
     }
     report(&problems);
 }
 
-/// Text that looks like a command and is none.
+/// Commands with data that looks like another command.
 const DATA: [&str; 12] = [
     r#"echo "rm -rf /""#,
     r#"git commit -m "never run git push --force or rm -rf ~""#,
@@ -316,7 +322,7 @@ const DATA: [&str; 12] = [
     "python3 - <<'EOF'\nprint('rm -rf /')\nEOF",
 ];
 
-/// What people and agents do all day.
+/// Commands that people and agents use every day.
 const EVERYDAY: [&str; 96] = [
     "git add -A && git commit -m wip",
     "git checkout -- path/file.py",
@@ -417,25 +423,25 @@ const EVERYDAY: [&str; 96] = [
 ];
 
 #[test]
-fn everyday_work_and_data_pass() {
-    let guard = Guard::new();
+fn everyday_commands_and_data_are_allowed() {
+    let guard = PackGuard::new();
     let clean = json!({});
-    let unsaved = json!({ "git.dirty": true, "git.untracked": true });
+    let uncommitted = json!({ "git.dirty": true, "git.untracked": true });
     let mut problems = Vec::new();
     for line in EVERYDAY.iter().chain(&DATA) {
-        for given in [&clean, &unsaved] {
-            problems.extend(guard.must_pass(&Call::line(line, given), "everyday"));
+        for given in [&clean, &uncommitted] {
+            problems.extend(guard.check_allowed(&PackCall::line(line, given), "everyday"));
         }
     }
     report(&problems);
 }
 
-/// What people read: the guides, and the documents that show a definition.
+/// The documents that contain definitions: the guides, the README and the security page.
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(ROOT);
-    let guides = std::fs::read_dir(root.join("docs/guide")).expect("there are guides");
+    let guides = std::fs::read_dir(root.join("docs/guide")).expect("the guides must exist");
     let mut documents: Vec<PathBuf> =
-        guides.map(|guide| guide.expect("a guide can be read").path()).collect();
+        guides.map(|guide| guide.expect("a guide must be readable").path()).collect();
     documents.extend(["README.md", "SECURITY.md"].map(|name| root.join(name)));
     documents
 }
@@ -445,11 +451,16 @@ fn every_definition_in_the_documents_loads() {
     let mut problems = Vec::new();
     let mut count = 0;
     for path in documents() {
-        let text = std::fs::read_to_string(&path).expect("a document is text");
-        for rest in text.split("```yaml\n").skip(1) {
+        let text = std::fs::read_to_string(&path).expect("a document must be text");
+        for (start, _) in text.match_indices("```yaml\n") {
+            let (before, rest) = text.split_at(start);
+            let rest = rest.trim_start_matches("```yaml\n");
             let block = rest.split("\n```").next().unwrap_or(rest);
-            let found = load(block.as_bytes(), "document").err();
-            problems.extend(found.map(|found| format!("{}\n{block}\n{found}", path.display())));
+            if is_another_file(before) || block.contains("./") {
+                continue;
+            }
+            let error = load(block.as_bytes(), "document").err();
+            problems.extend(error.map(|error| format!("{}\n{block}\n{error}", path.display())));
             count += 1;
         }
     }
@@ -457,16 +468,26 @@ fn every_definition_in_the_documents_loads() {
     report(&problems);
 }
 
+/// Whether the comment before a block names a file that is no definition, such as a task or a
+/// script. A definition that extends files is checked by the test of the documented commands.
+fn is_another_file(before: &str) -> bool {
+    let comment = before.trim_end().lines().last().unwrap_or_default();
+    let file = comment.strip_prefix("<!-- test: file=").and_then(|rest| rest.split(' ').next());
+    file.is_some_and(|file| !file.ends_with("jackline.yaml"))
+}
+
 #[test]
 fn every_example_loads() {
     let (mut problems, mut loaded) = (Vec::new(), 0);
-    for entry in std::fs::read_dir(Path::new(ROOT).join("examples")).expect("there are examples") {
-        let file = entry.expect("an example can be read").path().join("jackline.yaml");
-        // The example of embedding is a program; its definition is part of the code.
+    for entry in
+        std::fs::read_dir(Path::new(ROOT).join("examples")).expect("the examples must exist")
+    {
+        let file = entry.expect("an example must be readable").path().join("jackline.yaml");
+        // The embedding example is a program; its definition is part of the code.
         let Ok(source) = std::fs::read(&file) else { continue };
         loaded += 1;
-        let found = load(&source, "example").err();
-        problems.extend(found.map(|found| format!("{}\n{found}", file.display())));
+        let error = load(&source, "example").err();
+        problems.extend(error.map(|error| format!("{}\n{error}", file.display())));
     }
     assert!(loaded >= 5, "{loaded} definitions");
     report(&problems);

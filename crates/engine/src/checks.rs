@@ -1,144 +1,155 @@
-//! Which commands of a call test, build or document, and what its end proves.
-//!
-//! They are found in the parsed command line, so that `bash -c 'cd x && pytest'`
-//! is a test and `echo pytest` is none.
+//! Finds the commands of a call that test, build or document, and what the call's result proves.
+//! They are searched in the parsed command line, so `bash -c 'cd x && pytest'` is a test and
+//! `echo pytest` is not.
 
-mod heard;
-mod table;
+mod check_rows;
+mod summary_source;
 
-pub(crate) use self::heard::{is_piped, runs};
+pub(crate) use self::summary_source::{is_piped, runs_command};
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use jackline_shell::{Command, Dir, Exit, Line};
+use jackline_shell::{ExitEvidence, ShellCommand, ShellLine, WorkingDir};
 use serde::{Deserialize, Serialize};
 
 use crate::definition::Definition;
-use crate::proposal::{Proposal, Run};
+use crate::proposal::{Proposal, ProposedRun};
 
-/// How many of them one call can have that count.
+/// The most checks of one call that count.
 const CHECKS_MAX: usize = 8;
 
-/// How long a command may be that is said again.
+/// The longest command that is repeated in a message.
 const COMMAND_BYTES_MAX: usize = 200;
 
-/// What a command is for.
+/// What kind of check a command is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum What {
+pub(crate) enum CheckKind {
     Test,
     Build,
     Docs,
 }
 
-/// A check within a call, as it is kept until the call comes back.
+/// A check within a call, as the state stores it until the call finishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a separate thing to know")]
-pub(crate) struct Check {
-    pub(crate) what: What,
-    /// Whether it succeeded if the call did.
+#[expect(clippy::struct_excessive_bools, reason = "each flag is an independent observation")]
+pub(crate) struct CallCheck {
+    #[serde(rename = "what")]
+    pub(crate) kind: CheckKind,
+    /// Whether a successful call proves that the check succeeded.
     pub(crate) proven: bool,
-    /// Whether it failed if the call did.
+    /// Whether a failed call proves that the check failed.
     pub(crate) refuted: bool,
-    /// Whether it runs whenever the call does.
+    /// Whether the check runs whenever the call does.
     pub(crate) certain: bool,
-    /// Whether what the call says at its end can only be its summary.
-    pub(crate) heard: bool,
+    /// Whether a summary at the end of the call's output can only come from this check.
+    #[serde(rename = "heard")]
+    pub(crate) summary_counts: bool,
 }
 
-/// A check, and where it stands in the line.
+/// A check and its position in the command line.
 #[derive(Debug, Clone)]
-pub(crate) struct Found {
-    pub(crate) check: Check,
-    /// The simple command; none where the tool itself is the check.
+pub(crate) struct LocatedCheck {
+    pub(crate) check: CallCheck,
+    /// The number of the simple command; `None` if the tool itself is the check.
     pub(crate) command: Option<u32>,
 }
 
-/// The checks of a call; [`Proposal::checks`] keeps them.
-pub(crate) fn found(definition: &Definition, proposal: &Proposal<'_>) -> Vec<Found> {
+/// Finds the checks of a call. [`Proposal::checks`] caches them.
+pub(crate) fn find_checks(definition: &Definition, proposal: &Proposal<'_>) -> Vec<LocatedCheck> {
     let mut found = Vec::new();
-    if let Some(what) = told(definition, |pattern| pattern == proposal.tool.name) {
-        let check = Check { what, proven: true, refuted: true, certain: true, heard: true };
-        found.push(Found { check, command: None });
+    if let Some(what) = declared_kind(definition, |pattern| pattern == proposal.tool.name) {
+        let check = CallCheck {
+            kind: what,
+            proven: true,
+            refuted: true,
+            certain: true,
+            summary_counts: true,
+        };
+        found.push(LocatedCheck { check, command: None });
     }
     for (number, command) in (0..).zip(proposal.commands()) {
         let named = |pattern: &str| {
-            let known = |it: &&crate::proposal::Recognised<'_>| it.command == number;
-            let named = proposal.recognised.iter().filter(known).any(|it| it.tool.name == pattern);
-            named || command.is(pattern)
+            let same_command = |it: &&crate::proposal::RecognisedTool<'_>| it.command == number;
+            let named =
+                proposal.recognised.iter().filter(same_command).any(|it| it.tool.name == pattern);
+            named || command.matches_pattern(pattern)
         };
-        let Some(what) = told(definition, named).or_else(|| listed(command)) else { continue };
-        let check = Check {
-            what,
-            proven: matches!(command.exit, Exit::Decides | Exit::Needed),
-            refuted: matches!(command.exit, Exit::Decides | Exit::Enough),
-            certain: command.certain,
-            heard: false,
+        let Some(what) = declared_kind(definition, named).or_else(|| builtin_kind(command)) else {
+            continue;
         };
-        found.push(Found { check, command: Some(number) });
+        let check = CallCheck {
+            kind: what,
+            proven: matches!(command.exit_evidence, ExitEvidence::Decides | ExitEvidence::Needed),
+            refuted: matches!(command.exit_evidence, ExitEvidence::Decides | ExitEvidence::Enough),
+            certain: command.always_runs,
+            summary_counts: false,
+        };
+        found.push(LocatedCheck { check, command: Some(number) });
     }
-    if let Run::Line(line) = &proposal.run {
-        heard::mark(line, &mut found);
+    if let ProposedRun::Line(line) = &proposal.run {
+        summary_source::mark_countable_summaries(line, &mut found);
     }
     found.truncate(CHECKS_MAX);
     found
 }
 
-/// What the definition says that something is for.
-fn told(definition: &Definition, is: impl Fn(&str) -> bool) -> Option<What> {
+/// The kind of check that the definition declares something to be.
+fn declared_kind(definition: &Definition, is: impl Fn(&str) -> bool) -> Option<CheckKind> {
     let bits = &definition.dirty_bits;
     let any = |patterns: &[String]| patterns.iter().any(|pattern| is(pattern));
     if any(&bits.tests) {
-        Some(What::Test)
+        Some(CheckKind::Test)
     } else if any(&bits.builds) {
-        Some(What::Build)
+        Some(CheckKind::Build)
     } else {
         None
     }
 }
 
-/// What everybody knows that a command is for.
-fn listed(command: &Command<'_>) -> Option<What> {
+/// The kind of check that a command is according to the built-in table.
+fn builtin_kind(command: &ShellCommand<'_>) -> Option<CheckKind> {
     let program = command.program();
     if program.is_empty() {
         return None;
     }
     let has = |word: &str| command.arguments().iter().any(|argument| argument.text == word);
     let first = program.as_bytes().first();
-    let is = |row: &&table::Row| {
-        // Most rows are passed over by their first letter.
+    let is = |row: &&check_rows::CheckRow| {
+        // Comparing the first letter skips most rows cheaply.
         row.command.as_bytes().first() == first
             && row
                 .command
                 .strip_prefix(program)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-            && command.is(row.command)
-            && (row.with.is_empty() || has(row.with))
-            && !row.without.iter().any(|word| has(word))
+            && command.matches_pattern(row.command)
+            && (row.required_word.is_empty() || has(row.required_word))
+            && !row.excluding_words.iter().any(|word| has(word))
     };
-    let row = table::ROWS.iter().find(is)?;
-    (!table::IDLE.iter().any(|word| has(word))).then_some(row.what)
+    let row = check_rows::CHECK_ROWS.iter().find(is)?;
+    (!check_rows::INFO_FLAGS.iter().any(|word| has(word))).then_some(row.kind)
 }
 
-/// How to run the first test of a call again.
+/// The command that runs the first test of a call again.
 pub(crate) fn test_command(definition: &Definition, proposal: &Proposal<'_>) -> Option<String> {
-    let test = proposal.checks(definition).iter().find(|found| found.check.what == What::Test)?;
+    let test =
+        proposal.checks(definition).iter().find(|found| found.check.kind == CheckKind::Test)?;
     let Some(number) = test.command else { return Some(proposal.tool.name.into()) };
-    let Run::Line(line) = &proposal.run else { return None };
+    let ProposedRun::Line(line) = &proposal.run else { return None };
     let command = line.commands.get(number as usize)?;
-    let text = written(line, command)?;
+    let text = command_text(line, command)?;
     let text = match &command.dir {
-        // `make -C sub test` says itself where it works.
-        Dir::In(dir) if !text.contains(&**dir) => format!("cd {dir} && {text}"),
+        // `make -C sub test` already names its directory.
+        WorkingDir::Path(dir) if !text.contains(&**dir) => format!("cd {dir} && {text}"),
         _ => text.into(),
     };
-    // Half a command is none.
+    // A command that is cut off can't be run again, so it is not repeated.
     (text.len() <= COMMAND_BYTES_MAX && !text.contains('\n')).then_some(text)
 }
 
-/// A simple command as it stands in the line.
-fn written<'l>(line: &Line<'l>, command: &Command<'_>) -> Option<&'l str> {
+/// The text of a simple command as it is written in the line.
+fn command_text<'l>(line: &ShellLine<'l>, command: &ShellCommand<'_>) -> Option<&'l str> {
     let text = line.text.get(command.span.start as usize..command.span.end as usize)?.trim();
     (!text.is_empty()).then_some(text)
 }
@@ -147,13 +158,13 @@ fn written<'l>(line: &Line<'l>, command: &Command<'_>) -> Option<&'l str> {
 mod tests {
     use super::*;
     use crate::definition::DirtyBits;
-    use crate::place::Place;
-    use crate::proposal::Heard;
+    use crate::proposal::ProposalSource;
+    use crate::session_location::SessionLocation;
     use crate::wire::parse_line;
     use alloc::string::ToString;
     use serde_json::json;
 
-    fn with<T>(line: &str, look: impl Fn(&Definition, &Proposal<'_>) -> T) -> T {
+    fn with<T>(line: &str, inspect: impl Fn(&Definition, &Proposal<'_>) -> T) -> T {
         let definition = Definition {
             dirty_bits: DirtyBits {
                 tests: Vec::from(["./test.sh".to_string(), "bin/ci".to_string()]),
@@ -164,22 +175,22 @@ mod tests {
         let event = json!({"session":"s","event":"tool_proposed","call":"c","tool":"Bash",
                            "args":{"command":line}});
         let event = parse_line(event.to_string().as_bytes(), None).unwrap();
-        let heard = Heard::of(&definition, &event).unwrap();
-        let proposal = Proposal::of(&definition, &Place::default(), &heard);
-        look(&definition, &proposal)
+        let heard = ProposalSource::of(&definition, &event).unwrap();
+        let proposal = Proposal::of(&definition, &SessionLocation::default(), &heard);
+        inspect(&definition, &proposal)
     }
 
-    fn whats(line: &str) -> Vec<What> {
+    fn check_kinds(line: &str) -> Vec<CheckKind> {
         with(line, |definition, proposal| {
             let found = proposal.checks(definition);
-            let mut whats: Vec<What> = found.iter().map(|found| found.check.what).collect();
-            whats.dedup();
-            whats
+            let mut kinds: Vec<CheckKind> = found.iter().map(|found| found.check.kind).collect();
+            kinds.dedup();
+            kinds
         })
     }
 
     #[test]
-    fn tests_are_known_through_whatever_runs_them() {
+    fn tests_are_recognised_behind_wrappers() {
         for line in [
             "cargo test",
             "cargo +nightly test -p x",
@@ -232,12 +243,12 @@ mod tests {
             "./test.sh --fast",
             "bin/ci",
         ] {
-            assert_eq!(whats(line), [What::Test], "{line}");
+            assert_eq!(check_kinds(line), [CheckKind::Test], "{line}");
         }
     }
 
     #[test]
-    fn what_does_not_run_a_test_is_none() {
+    fn commands_that_run_no_test_are_not_checks() {
         for line in [
             "echo cargo test",
             "cargo run test",
@@ -257,23 +268,23 @@ mod tests {
             "node test.js",
             "./other.sh",
         ] {
-            assert_eq!(whats(line), [], "{line}");
+            assert_eq!(check_kinds(line), [], "{line}");
         }
-        assert_eq!(whats("cargo test --no-run"), [What::Build]);
+        assert_eq!(check_kinds("cargo test --no-run"), [CheckKind::Build]);
     }
 
     #[test]
-    fn builds_and_documents_are_known() {
+    fn builds_and_documents_are_recognised() {
         for line in ["cargo build --release", "npm run build", "go vet ./...", "cmake --build ."] {
-            assert_eq!(whats(line), [What::Build], "{line}");
+            assert_eq!(check_kinds(line), [CheckKind::Build], "{line}");
         }
         for line in ["cargo doc --no-deps", "mkdocs build", "make docs", "npm run docs:build"] {
-            assert_eq!(whats(line), [What::Docs], "{line}");
+            assert_eq!(check_kinds(line), [CheckKind::Docs], "{line}");
         }
     }
 
     #[test]
-    fn only_a_line_that_hangs_on_the_test_proves_it() {
+    fn only_a_line_whose_exit_status_comes_from_the_test_proves_it() {
         let proves = |line: &str| {
             with(line, |definition, proposal| {
                 let check = proposal.checks(definition).first().unwrap().check;
@@ -289,11 +300,11 @@ mod tests {
     }
 
     #[test]
-    fn a_summary_counts_where_only_the_test_can_have_said_it() {
-        let heard = |line: &str| {
+    fn a_summary_counts_if_only_the_test_can_have_printed_it() {
+        let counts = |line: &str| {
             with(line, |definition, proposal| {
                 let found = proposal.checks(definition);
-                found.iter().all(|found| found.check.heard)
+                found.iter().all(|found| found.check.summary_counts)
             })
         };
         for line in [
@@ -313,7 +324,7 @@ mod tests {
             "set -o pipefail; pytest | tail",
             "source .venv/bin/activate && pytest | tail -3",
         ] {
-            assert!(heard(line), "{line}");
+            assert!(counts(line), "{line}");
         }
         for line in [
             "pytest | head -3",
@@ -352,17 +363,17 @@ mod tests {
             "pytest a | tail -1; pytest b | tail -1",
             "echo \"$(pytest)\"",
         ] {
-            assert!(!heard(line), "{line}");
+            assert!(!counts(line), "{line}");
         }
     }
 
     #[test]
-    fn a_test_is_said_again_as_it_was_run() {
-        let said = |line: &str| with(line, test_command).unwrap_or_default();
-        assert_eq!(said("uv run pytest -q 2>&1 | tail"), "uv run pytest -q 2>&1");
-        assert_eq!(said("cd x && go test ./..."), "cd x && go test ./...");
-        assert_eq!(said("bash -c 'cargo test | tail'"), "cargo test");
-        assert_eq!(said("make -C sub test"), "make -C sub test");
-        assert_eq!(said(&format!("pytest {}", "x".repeat(300))), "");
+    fn a_test_command_is_quoted_as_it_was_run() {
+        let quoted = |line: &str| with(line, test_command).unwrap_or_default();
+        assert_eq!(quoted("uv run pytest -q 2>&1 | tail"), "uv run pytest -q 2>&1");
+        assert_eq!(quoted("cd x && go test ./..."), "cd x && go test ./...");
+        assert_eq!(quoted("bash -c 'cargo test | tail'"), "cargo test");
+        assert_eq!(quoted("make -C sub test"), "make -C sub test");
+        assert_eq!(quoted(&format!("pytest {}", "x".repeat(300))), "");
     }
 }

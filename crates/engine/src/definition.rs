@@ -1,7 +1,6 @@
-//! The guardrails of one agent, checked and lowered: what the engine runs on.
-//!
-//! Guards own their configuration; this module puts it together and answers
-//! which tool is governed by what. The `definition` crate makes one from YAML.
+//! The guardrails of one agent, checked and lowered: the form that the engine runs on.
+//! Each guard owns its configuration. This module combines them and answers which policies govern a
+//! tool. The `definition` crate makes a [`Definition`] from YAML.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -9,98 +8,105 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::json::at;
-use crate::tool::Kind;
+use crate::json::value_at;
+use crate::tool::ToolKind;
 
 mod stored;
 
 pub use stored::{StoredDefinition, StoredDefinitionError};
 
-/// Where tools commonly take a command line.
-const LINE_KEYS: [&str; 3] = ["/command", "/cmd", "/script"];
+/// The argument keys that usually hold a command line.
+const COMMAND_LINE_POINTERS: [&str; 3] = ["/command", "/cmd", "/script"];
 
-pub use crate::attempts::{Budgets, HealthLimits};
-pub use crate::choice::{Advisor, ModelChoice, ModelKind, ModelOccasion, ModelProvider};
-pub use crate::guards::completion::{Cap, Checker, RequiredFile};
-pub use crate::guards::context::Context;
+pub use crate::attempt_limits::{AttemptBudgets, HealthLimits};
+pub use crate::guards::completion::{CompletionCap, CompletionRequirement, RequiredFile};
+pub use crate::guards::context::ContextThresholds;
 pub use crate::guards::dirty::DirtyBits;
-pub use crate::guards::feedback::{FeedbackProvider, FileCreated, Speech, Trigger};
-pub use crate::guards::identity::{Identity, without_identity};
-pub use crate::guards::limits::{Dimension, Limit, LimitKey, Limits, Per};
-pub use crate::guards::loops::{
-    Cycle, Errors, Graded, Loops, Poll, Profile, Strict, WINDOW_MAX as LOOPS_WINDOW_MAX,
+pub use crate::guards::feedback::{
+    FeedbackContent, FeedbackProvider, FeedbackTrigger, FileTrigger,
 };
-pub use crate::guards::progress::Progress;
-pub use crate::guards::rules::{Effect, Rule, RuleScope, Rules};
-pub use crate::guards::schema::{Attempts, Output, SchemaText, Schemas};
-pub use crate::guards::sequential::{Dependency, Need, SequentialDependency};
-pub use crate::io::{Io, OutputIo, ReadFileIo, ShellIo};
-pub use crate::models::{LongPrice, Models, Price};
+pub use crate::guards::identity::{IdentitySettings, checksum_without_identity};
+pub use crate::guards::limits::{
+    BudgetLimit, LimitDimension, LimitKey, LimitPeriod, SessionLimits,
+};
+pub use crate::guards::loops::{
+    CycleLevels, ErrorLevels, GradedLevels, LoopProfile, LoopSettings, PollAllowance, StrictLevels,
+    WINDOW_MAX as LOOPS_WINDOW_MAX,
+};
+pub use crate::guards::progress::ProgressSettings;
+pub use crate::guards::rules::{Rule, RuleEffect, RuleScope, Rules};
+pub use crate::guards::schema::{NamedOutput, RepairLimits, SchemaSettings, SchemaText};
+pub use crate::guards::sequential_dependency::{
+    Prerequisite, SequentialDependency, ToolDependency,
+};
+pub use crate::model_choice::{Advisor, ModelChoice, ModelKind, ModelOccasion, ModelProvider};
+pub use crate::models::{LongPromptPrice, ModelPrice, ModelTables};
+pub use crate::output_limits::{IoLimits, OutputLimits, ReadFileLimits, ShellOutputLimits};
 
 /// The guardrails of one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Definition {
-    /// `namespace/key`.
+    /// The name, in the form `namespace/key`.
     pub name: String,
-    /// Whether verdicts hold; rules have modes of their own.
+    /// Whether verdicts are enforced. Rules have modes of their own.
     pub mode: Mode,
-    /// The tools that are declared or governed.
-    pub tools: Vec<Tool>,
-    /// What happens to tools that the definition does not know.
+    /// The tools that the definition declares or governs.
+    pub tools: Vec<DeclaredTool>,
+    /// How tools are treated that the definition does not declare.
     pub unknown_tools: UnknownTools,
-    /// How command lines are dealt with.
-    pub shell: Shell,
-    /// Paths that can't be written, besides the guard's own: canonical, a
-    /// directory with a slash at its end, `*` for anything but a slash.
+    /// How command lines are treated.
+    pub shell: ShellSettings,
+    /// Paths that can't be written, in addition to Jackline's own. They are canonical; a directory
+    /// ends with a slash, and `*` matches any characters except a slash.
     pub protected: Vec<String>,
-    /// Policies in the order they are consulted.
+    /// Policies in the order in which they are checked.
     pub policies: Vec<Policy>,
-    /// Rules in the order in which their objections are listed.
+    /// Rules in the order in which their violations are listed.
     pub rules: Rules,
-    /// What must be true before the agent may stop.
-    pub completion: Option<Checker>,
+    /// The conditions that must be true before the agent may stop.
+    pub completion: Option<CompletionRequirement>,
     /// How often a stop may be blocked.
-    pub completion_cap: Cap,
-    /// Allowances.
-    pub limits: Limits,
-    /// What is done about repetition.
-    pub loops: Loops,
-    /// When iterations that bring nothing pause the session; never where it is left out.
-    pub progress: Option<Progress>,
-    /// What counts as a test, a build and documentation, besides what everybody knows.
+    pub completion_cap: CompletionCap,
+    /// The budgets of the session.
+    pub limits: SessionLimits,
+    /// How repeated calls are handled.
+    pub loops: LoopSettings,
+    /// When iterations without progress pause the session; `None` means never.
+    pub progress: Option<ProgressSettings>,
+    /// Which commands count as tests, builds and documentation, in addition to the built-in ones.
     pub dirty_bits: DirtyBits,
-    /// What is done about a context that fills up; none where nothing is.
-    pub context: Option<Context>,
-    /// What models cost and hold, where something asks for it.
-    pub models: Models,
-    /// How structured what the agent writes has to be, and how often it may try.
-    pub schemas: Schemas,
-    /// How much of what tools answer is shown.
+    /// How a context that fills up is handled; `None` means not at all.
+    pub context: Option<ContextThresholds>,
+    /// Prices and context sizes of models, for the parts that need them.
+    pub models: ModelTables,
+    /// The schemas of what the agent writes, and how often the agent may try to satisfy them.
+    pub schemas: SchemaSettings,
+    /// How much of a tool's output is shown.
     #[serde(default)]
-    pub io: Io,
-    /// How often what a model wrote is tried again; the engine does not look at it.
+    pub io: IoLimits,
+    /// How often a model's output is tried again. The engine does not read it.
     #[serde(default)]
-    pub attempts: Budgets,
-    /// When a forged tool is good; the engine does not look at it.
+    pub attempts: AttemptBudgets,
+    /// When a generated tool counts as good. The engine does not read it.
     #[serde(default)]
     pub health: HealthLimits,
-    /// Who does the work of a supervised run, in the order in which they are tried.
+    /// The models and agents of a supervised run, in the order in which they are tried.
     #[serde(default)]
     pub choices: Vec<ModelChoice>,
-    /// Who is asked where a supervised run is stuck; nobody where it is left out.
+    /// The advisor that a stuck supervised run asks; `None` means no advisor.
     #[serde(default)]
     pub advisor: Option<Advisor>,
-    /// Who may work under it; everybody where it is left out.
+    /// Which agents may work under this definition; `None` means every agent.
     #[serde(default)]
-    pub identity: Option<Identity>,
-    /// Soft guidance.
+    pub identity: Option<IdentitySettings>,
+    /// The providers of soft guidance.
     pub feedback: Vec<FeedbackProvider>,
-    /// How much feedback one round may bring.
+    /// How many bytes of feedback one round may add.
     pub feedback_bytes_max: u32,
-    /// Who is told of what; the engine does not look at it.
+    /// Who is notified of which occasions. The engine does not read it.
     pub notify: Vec<Notifier>,
-    /// How the journal is kept; the engine does not look at it.
-    pub journal: Journal,
+    /// Settings of the journal. The engine does not read them.
+    pub journal: JournalSettings,
 }
 
 impl Default for Definition {
@@ -110,21 +116,21 @@ impl Default for Definition {
             mode: Mode::Enforce,
             tools: Vec::new(),
             unknown_tools: UnknownTools::Allow,
-            shell: Shell::default(),
+            shell: ShellSettings::default(),
             protected: Vec::new(),
             policies: Vec::new(),
             rules: Rules::default(),
             completion: None,
-            completion_cap: Cap::default(),
-            limits: Limits::default(),
-            loops: Loops::default(),
+            completion_cap: CompletionCap::default(),
+            limits: SessionLimits::default(),
+            loops: LoopSettings::default(),
             progress: None,
             dirty_bits: DirtyBits::default(),
             context: None,
-            models: Models::default(),
-            schemas: Schemas::default(),
-            io: Io::default(),
-            attempts: Budgets::default(),
+            models: ModelTables::default(),
+            schemas: SchemaSettings::default(),
+            io: IoLimits::default(),
+            attempts: AttemptBudgets::default(),
             health: HealthLimits::default(),
             choices: Vec::new(),
             advisor: None,
@@ -132,75 +138,75 @@ impl Default for Definition {
             feedback: Vec::new(),
             feedback_bytes_max: 4096,
             notify: Vec::new(),
-            journal: Journal::default(),
+            journal: JournalSettings::default(),
         }
     }
 }
 
-/// Whether verdicts hold or are only written down.
+/// Whether verdicts are enforced or only recorded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
-    /// They hold.
+    /// Verdicts are enforced.
     #[default]
     Enforce,
-    /// They are written down, and adapters stay silent.
+    /// Verdicts are recorded, and adapters let everything pass.
     Observe,
 }
 
-/// A tool that the definition knows.
+/// A tool that the definition declares or governs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own, or a layer's word")]
-pub struct Tool {
+#[expect(clippy::struct_excessive_bools, reason = "each is a key of its own, or set by a layer")]
+pub struct DeclaredTool {
     /// Its name in the definition.
     pub name: String,
-    /// What it does.
-    pub kind: Kind,
-    /// What clients call it.
+    /// Its effect: read, write, run and so on.
+    pub kind: ToolKind,
+    /// The names by which clients call it.
     pub aliases: Vec<String>,
-    /// Whether calling it twice is the same as calling it once.
+    /// Whether a second identical call changes nothing more.
     pub idempotent: bool,
     /// Where its arguments name files.
-    pub paths: Paths,
-    /// Where its arguments say from which line on it reads.
+    pub paths: ToolPaths,
+    /// The JSON pointer to the first line that it reads.
     pub offset: Option<String>,
-    /// Where its arguments say how many lines it reads.
+    /// The JSON pointer to the number of lines that it reads.
     pub limit: Option<String>,
-    /// Where its arguments hold a command line.
+    /// The JSON pointer to its command line.
     pub command: Option<String>,
     /// Commands by which it is recognised in a command line, such as `make deploy`.
     pub commands: Vec<String>,
-    /// Whether its commands are looked at as if nobody knew them: who declares it
-    /// has no say in what they hide and change.
+    /// Whether its commands are judged as if they were not recognised. A layer that is not trusted
+    /// must not decide what its own commands hide or change.
     #[serde(default)]
     pub doubted: bool,
-    /// What its arguments have to look like.
+    /// The schema of its arguments.
     pub schema: Option<SchemaText>,
-    /// What it has to give back.
+    /// The schema of its output.
     #[serde(default)]
     pub output_schema: Option<SchemaText>,
-    /// The sections it is in, by number.
+    /// The numbers of the sections it belongs to.
     pub sections: Vec<u16>,
-    /// Whether the loop guard passes it over.
+    /// Whether the loop guard ignores it.
     pub transparent: bool,
     /// Whether it changes nothing.
     pub read_only: bool,
-    /// How long it may be asked whether something has happened.
-    pub poll: Option<Poll>,
-    /// The roles that may call it; all may where nothing is said.
+    /// How long it may be polled for a result.
+    pub poll: Option<PollAllowance>,
+    /// The roles that may call it; `None` means every role.
     #[serde(default)]
     pub roles: Option<Vec<String>>,
 }
 
-impl Tool {
-    /// A tool of which nothing but the name is known.
-    pub fn named(name: &str) -> Self {
+impl DeclaredTool {
+    /// A tool of which only the name is given.
+    pub fn with_name(name: &str) -> Self {
         Self {
             name: name.to_string(),
-            kind: Kind::well_known(name).unwrap_or(Kind::Other),
+            kind: ToolKind::well_known(name).unwrap_or(ToolKind::Other),
             aliases: Vec::new(),
             idempotent: true,
-            paths: Paths::default(),
+            paths: ToolPaths::default(),
             offset: None,
             limit: None,
             command: None,
@@ -217,61 +223,61 @@ impl Tool {
     }
 }
 
-/// JSON pointers to the files that a call names; each leads to a text or a
-/// list of texts. Where there are none, the usual names are looked for.
+/// JSON pointers to the files that a call names. Each leads to a text or a list of texts. If there
+/// are none, the engine looks for the usual names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Paths {
-    /// To files that are read.
+pub struct ToolPaths {
+    /// Pointers to files that are read.
     pub read: Vec<String>,
-    /// To files that are written, changed or removed.
+    /// Pointers to files that are written, changed or removed.
     pub write: Vec<String>,
 }
 
-/// What happens to tools that the definition does not know.
+/// How tools are treated that the definition does not declare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnknownTools {
     /// They run.
     Allow,
-    /// They don't.
+    /// They are denied.
     Deny,
 }
 
-/// How command lines are dealt with.
+/// How command lines are treated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shell {
-    /// What happens to a line that can't be understood as a whole.
-    pub opaque: Opaque,
+pub struct ShellSettings {
+    /// How an opaque command line is treated: Jackline cannot tell what it runs.
+    pub opaque: OpaquePolicy,
 }
 
-impl Default for Shell {
+impl Default for ShellSettings {
     fn default() -> Self {
-        Self { opaque: Opaque::Allow }
+        Self { opaque: OpaquePolicy::Allow }
     }
 }
 
-/// What happens to a line that can't be understood as a whole, in rising order.
+/// How an opaque command line is treated, from loose to strict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Opaque {
-    /// It runs.
+pub enum OpaquePolicy {
+    /// The line runs.
     Allow,
-    /// A person has to say.
+    /// A person must confirm it.
     Ask,
-    /// It does not run.
+    /// The line is denied.
     Deny,
 }
 
-/// One policy instance and where it was declared.
+/// One policy and the section that declares it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
-    /// The section, or none for the top level.
+    /// The number of the section; `None` for the top level.
     pub section: Option<u16>,
     /// What it demands.
     pub rule: PolicyRule,
 }
 
-/// The policies there are.
+/// The kinds of policies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyRule {
@@ -279,49 +285,49 @@ pub enum PolicyRule {
     SequentialDependency(SequentialDependency),
     /// An existing file must be read before it is overwritten.
     ReadBeforeWrite {
-        /// Whether it must be read before it is removed, too.
+        /// Whether it must also be read before it is removed.
         deletes: bool,
     },
     /// A policy written in Rust and registered with the runtime.
     Custom {
-        /// The name it is registered under.
+        /// The name under which it is registered.
         name: String,
     },
 }
 
-/// How a person is told that they are needed.
+/// One way to notify a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notifier {
-    /// A command line that is run with the notice.
+    /// A command line that is run with the notification.
     pub command: Option<String>,
-    /// An address that the notice is posted to.
+    /// An address to which the notification is posted.
     pub webhook: Option<String>,
-    /// Whether the client shows it on the person's desktop, where it can.
+    /// Whether the client shows it as a desktop notification, where it can.
     pub desktop: bool,
-    /// What they are told of.
+    /// The occasions on which the person is notified.
     pub on: Vec<Occasion>,
-    /// Whether a person lets the command run and the address be posted to.
+    /// Whether a person allowed the command to run and the address to be used.
     pub trusted: bool,
 }
 
-/// What a person can be told of.
+/// The occasions on which a person is notified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Occasion {
-    /// A call waits for them.
+    /// A call waits for a confirmation.
     Ask,
     /// The session is paused.
     Pause,
-    /// The session was ended, or a turn ended and not as done.
+    /// The session was ended, or a turn ended although the work is not done.
     Stop,
     /// The agent has finished.
     Done,
-    /// The guard can't answer.
+    /// Jackline can't decide because of a fault.
     GuardBroken,
 }
 
 impl Occasion {
-    /// All of them, with their words.
+    /// Every occasion with its word in definitions.
     pub const ALL: [(&str, Self); 5] = [
         ("ask", Self::Ask),
         ("pause", Self::Pause),
@@ -330,89 +336,92 @@ impl Occasion {
         ("guard_broken", Self::GuardBroken),
     ];
 
-    /// Its word.
-    pub fn word(self) -> &'static str {
+    /// The word of this occasion in definitions.
+    pub fn as_str(self) -> &'static str {
         Self::ALL.iter().find(|(_, known)| *known == self).map_or("", |(word, _)| word)
     }
 }
 
-/// How the journal is kept.
+/// Settings of the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Journal {
-    /// Whether secrets are taken out before a record is made.
+pub struct JournalSettings {
+    /// Whether secrets are removed before a record is made.
     pub redact: Redact,
     /// Sessions older than this are removed.
     pub retain_days: u32,
-    /// The oldest sessions of a workspace are removed above this size.
+    /// Above this size, the oldest sessions of a workspace are removed.
     pub retain_bytes: u64,
 }
 
-impl Default for Journal {
+impl Default for JournalSettings {
     fn default() -> Self {
         Self { redact: Redact::BuiltIn, retain_days: 30, retain_bytes: 1 << 30 }
     }
 }
 
-/// Whether secrets are taken out.
+/// Whether secrets are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Redact {
-    /// What looks like a secret is.
+    /// Text that looks like a secret is removed.
     BuiltIn,
-    /// Nothing is.
+    /// Nothing is removed.
     Off,
 }
 
-/// A tool as the guards see it: its declared name and what it does.
+/// A tool as the guards use it: its declared name and its effect.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Resolved<'a> {
+pub(crate) struct ResolvedTool<'a> {
     pub(crate) name: &'a str,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ToolKind,
     pub(crate) idempotent: bool,
-    /// What the definition says about it.
-    pub(crate) declared: Option<&'a Tool>,
+    /// Its declaration in the definition, if there is one.
+    pub(crate) declared: Option<&'a DeclaredTool>,
 }
 
-impl<'a> Resolved<'a> {
-    /// Where its arguments hold a command line, if it takes one: where the
-    /// definition says so, else under the first of the usual names.
-    pub(crate) fn line_pointer(self, args: &Value) -> &'a str {
-        let told = self.declared.and_then(|tool| tool.command.as_deref());
-        let usual = || LINE_KEYS.into_iter().find(|pointer| at(args, pointer).is_some());
-        told.or_else(usual).unwrap_or("/command")
+impl<'a> ResolvedTool<'a> {
+    /// The JSON pointer to its command line, if it takes one. The definition's pointer comes first,
+    /// then the first of the usual names that the arguments contain.
+    pub(crate) fn command_line_pointer(self, args: &Value) -> &'a str {
+        let declared = self.declared.and_then(|tool| tool.command.as_deref());
+        let usual =
+            || COMMAND_LINE_POINTERS.into_iter().find(|pointer| value_at(args, pointer).is_some());
+        declared.or_else(usual).unwrap_or("/command")
     }
 
-    /// A tool that the definition knows.
-    pub(crate) fn declared(tool: &'a Tool) -> Self {
-        let Tool { name, kind, idempotent, .. } = tool;
+    /// A tool that the definition declares.
+    pub(crate) fn declared(tool: &'a DeclaredTool) -> Self {
+        let DeclaredTool { name, kind, idempotent, .. } = tool;
         Self { name, kind: *kind, idempotent: *idempotent, declared: Some(tool) }
     }
 }
 
 impl Definition {
-    /// A tool that is declared, by its name or one of its aliases.
-    pub fn declared(&self, name: &str) -> Option<&Tool> {
-        let is_it = |tool: &&Tool| tool.name == name || tool.aliases.iter().any(|it| it == name);
+    /// Finds a declared tool by its name or one of its aliases.
+    pub fn declared_tool(&self, name: &str) -> Option<&DeclaredTool> {
+        let is_it =
+            |tool: &&DeclaredTool| tool.name == name || tool.aliases.iter().any(|it| it == name);
         self.tools.iter().find(is_it)
     }
 
-    /// A tool by its name or one of its aliases, as far as it is known.
-    pub(crate) fn resolve<'a>(&'a self, name: &'a str) -> Resolved<'a> {
-        match self.declared(name) {
-            Some(tool) => Resolved::declared(tool),
-            None => Resolved {
+    /// Resolves a tool by its name or one of its aliases. A tool that is not declared gets the
+    /// defaults.
+    pub(crate) fn resolve_tool<'a>(&'a self, name: &'a str) -> ResolvedTool<'a> {
+        match self.declared_tool(name) {
+            Some(tool) => ResolvedTool::declared(tool),
+            None => ResolvedTool {
                 name,
-                kind: Kind::well_known(name).unwrap_or(Kind::Other),
+                kind: ToolKind::well_known(name).unwrap_or(ToolKind::Other),
                 idempotent: true,
                 declared: None,
             },
         }
     }
 
-    /// The policies that govern a tool: those of its sections, then the top-level ones.
-    pub(crate) fn governing<'a>(
+    /// The policies that govern a tool: first those of its sections, then the top-level ones.
+    pub(crate) fn policies_for<'a>(
         &'a self,
-        tool: Resolved<'a>,
+        tool: ResolvedTool<'a>,
     ) -> impl Iterator<Item = (usize, &'a PolicyRule)> {
         self.policies
             .iter()

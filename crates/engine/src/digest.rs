@@ -1,5 +1,5 @@
-//! Fingerprints of bytes: the whole sha256 for evidence, half of it for
-//! comparing within bounded state.
+//! Digests of bytes: the whole sha256 for evidence, and half of it for comparisons within bounded
+//! state.
 
 use alloc::string::String;
 use core::fmt::{self, Write as _};
@@ -7,20 +7,20 @@ use core::fmt::{self, Write as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::Digest as _;
 
-/// A sha256.
+/// A whole sha256.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Digest([u8; 32]);
 
-/// The first half of a sha256: enough to tell values apart, half the room.
+/// The first half of a sha256: enough to distinguish values, in half the space.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Digest128([u8; 16]);
 
-/// A digest that is not finished.
+/// A digest that is still being computed.
 #[derive(Debug)]
-pub struct Hasher(sha2::Sha256);
+pub struct DigestHasher(sha2::Sha256);
 
-impl Hasher {
-    /// Takes the next part.
+impl DigestHasher {
+    /// Adds the next part.
     pub fn update(&mut self, part: &[u8]) {
         self.0.update(part);
     }
@@ -32,7 +32,7 @@ impl Hasher {
 }
 
 impl Digest {
-    /// All zeros: what comes before the first record.
+    /// All zeros: the predecessor of the first record.
     pub const ZERO: Self = Self([0; 32]);
 
     /// The sha256 of some bytes.
@@ -40,9 +40,9 @@ impl Digest {
         Self(sha2::Sha256::digest(bytes).into())
     }
 
-    /// The sha256 of what comes in parts.
-    pub fn hasher() -> Hasher {
-        Hasher(sha2::Sha256::new())
+    /// Starts a sha256 over several parts.
+    pub fn hasher() -> DigestHasher {
+        DigestHasher(sha2::Sha256::new())
     }
 
     /// A digest from its bytes.

@@ -1,7 +1,7 @@
-//! What adapters report: one event is one thing that happened or is proposed.
+//! The events that adapters report. Each is one thing that happened or is proposed.
 
 mod kinds;
-mod words;
+mod vocabulary;
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -18,28 +18,30 @@ pub use kinds::{
     IterationEnded, ModelChanged, OutputProposed, PlanProposed, PromptSubmitted, SessionEnded,
     SessionStarted, StopProposed, ToolFinished, ToolProposed, UsageReported,
 };
-pub use words::{
-    Action, AttemptResult, ChangeReason, Failure, PromptSource, ReportedStage, Stage, Status,
+pub use vocabulary::{
+    AttemptResult, CallStatus, ChangeReason, ControlAction, PromptSource, ReportedStage,
+    RunFailure, Stage,
 };
 
-/// One event of a session, in the shape the journal keeps it.
+/// One event of a session, in the form in which the journal stores it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Event {
     /// The session it belongs to.
     pub session: SessionId,
-    /// Makes a resend idempotent.
+    /// Makes it safe to send the event twice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<EventId>,
-    /// When it happened, where the adapter says so; else the runtime's now.
+    /// When it happened, if the adapter reports a time; otherwise the runtime uses the current
+    /// time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
-    /// Who acts.
+    /// The actor: the main agent or a sub-agent.
     #[serde(skip_serializing_if = "ActorId::is_main")]
     pub actor: ActorId,
     /// What happened.
     #[serde(flatten)]
     pub kind: EventKind,
-    /// Stored, never decided on.
+    /// Free data of the adapter. It is stored and never used for a decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub meta: Option<Value>,
 }
@@ -50,11 +52,11 @@ pub struct Event {
 pub enum EventKind {
     /// An agent began, or came back.
     SessionStarted(SessionStarted),
-    /// The agent got a task.
+    /// The agent received a prompt.
     PromptSubmitted(PromptSubmitted),
     /// The agent wants to call a tool.
     ToolProposed(ToolProposed),
-    /// A call came back.
+    /// A tool call finished.
     ToolFinished(ToolFinished),
     /// The agent wants to follow a plan.
     PlanProposed(PlanProposed),
@@ -76,11 +78,11 @@ pub enum EventKind {
     AttemptEnded(AttemptEnded),
     /// An advisor was asked, out of band, because the session is stuck.
     AdvisorAnswered(AdvisorAnswered),
-    /// Another model goes on with the work.
+    /// Another model continues the work.
     ModelChanged(ModelChanged),
-    /// A person steers from outside the agent.
+    /// A person controls the session from outside the agent.
     Control(Control),
-    /// The agent is gone.
+    /// The agent process ended.
     SessionEnded(SessionEnded),
 }
 
@@ -93,11 +95,11 @@ impl Event {
 
     /// The same event, of another actor.
     #[must_use]
-    pub fn by(self, actor: ActorId) -> Self {
+    pub fn with_actor(self, actor: ActorId) -> Self {
         Self { actor, ..self }
     }
 
-    /// The same event with values that are stored and never decided on.
+    /// The same event with free data that is never used for a decision.
     #[must_use]
     pub fn with_meta(self, meta: Option<Value>) -> Self {
         Self { meta, ..self }
@@ -128,13 +130,13 @@ impl EventKind {
         }
     }
 
-    /// Whether the agent wants to do something that a limit or a pause can hold.
+    /// Whether the agent wants to do something that a limit or a pause can block.
     pub(crate) fn is_work(&self) -> bool {
         matches!(self, Self::ToolProposed(_) | Self::PlanProposed(_) | Self::AttemptStarted(_))
     }
 
-    /// Whether this spends a step, whatever is decided.
-    pub(crate) fn is_step(&self) -> bool {
+    /// Whether this uses a step, whatever the verdict is.
+    pub(crate) fn uses_step(&self) -> bool {
         matches!(
             self,
             Self::ToolProposed(_)
@@ -145,13 +147,13 @@ impl EventKind {
         )
     }
 
-    /// Whether this ends a session by itself, whatever the guards answer.
-    pub(crate) fn can_end(&self) -> bool {
+    /// Whether this event alone can end a session, whatever the guards answer.
+    pub(crate) fn can_end_session(&self) -> bool {
         matches!(self, Self::SessionEnded(_) | Self::Control(_) | Self::AttemptEnded(_))
     }
 
-    /// Whether this is part of a turn, so that a finished turn goes on.
-    pub(crate) fn is_of_turn(&self) -> bool {
+    /// Whether this belongs to a turn, so that it reopens a finished turn.
+    pub(crate) fn belongs_to_turn(&self) -> bool {
         self.is_work()
             || matches!(
                 self,
@@ -163,7 +165,7 @@ impl EventKind {
     }
 }
 
-/// The arguments of a call: parsed, or text that has to be parsed first.
+/// The arguments of a call: parsed JSON, or text that must be parsed first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum Arguments {
     /// A JSON object.
@@ -181,10 +183,10 @@ impl Default for Arguments {
     }
 }
 
-/// What was called, for results of clients without call ids.
+/// A reference to a call by its content, for results of clients without call ids.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Called {
+pub struct CallReference {
     /// The tool as the agent names it.
     pub tool: ToolName,
     /// The fingerprint of the canonical arguments.
@@ -197,14 +199,14 @@ pub struct Called {
 pub enum Payload {
     /// The text itself.
     Inline(String),
-    /// What is left of a text that lies in a blob.
+    /// The beginning and end of a text. The complete text is stored in a blob.
     Elided {
-        /// Where the rest is.
+        /// The reference to the blob.
         elided: Elided,
     },
 }
 
-/// What a record keeps of a text that lies in a blob.
+/// What a record stores of a text that is in a blob.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Elided {
@@ -219,7 +221,7 @@ pub struct Elided {
 }
 
 impl Payload {
-    /// The text, or how it begins.
+    /// The text, or its beginning if it is elided.
     pub fn head(&self) -> &str {
         match self {
             Self::Inline(text) => text,
@@ -228,22 +230,22 @@ impl Payload {
     }
 }
 
-/// Looks at everything in an event that can be large or secret.
-pub trait Payloads {
+/// Visits everything in an event that can be large or secret.
+pub trait PayloadVisitor {
     /// A text of any length.
-    fn text(&mut self, text: &mut Payload);
+    fn visit_text(&mut self, text: &mut Payload);
 
     /// A JSON value.
-    fn value(&mut self, value: &mut Value);
+    fn visit_value(&mut self, value: &mut Value);
 
-    /// A name, a reason.
-    fn word(&mut self, _word: &mut String) {}
+    /// A short free text, such as a name or a reason.
+    fn visit_short_text(&mut self, _word: &mut String) {}
 }
 
 impl Event {
-    /// Shows everything that is free text to a visitor. Ids, the tool's name and
-    /// directories and paths are not: they are what decisions hang on.
-    pub fn visit(&mut self, visitor: &mut impl Payloads) {
+    /// Passes everything that is free text to a visitor. Ids, tool names, directories and paths are
+    /// not passed, because decisions depend on them.
+    pub fn visit_payloads(&mut self, visitor: &mut impl PayloadVisitor) {
         match &mut self.kind {
             EventKind::SessionStarted(SessionStarted {
                 client,
@@ -254,92 +256,106 @@ impl Event {
                 role,
                 ..
             }) => {
-                each_word(visitor, [client, model, prompt_hash, tools_hash, parameters_hash, role]);
+                visit_optional_short_texts(
+                    visitor,
+                    [client, model, prompt_hash, tools_hash, parameters_hash, role],
+                );
             }
-            EventKind::PromptSubmitted(PromptSubmitted { text, .. }) => each_text(visitor, text),
+            EventKind::PromptSubmitted(PromptSubmitted { text, .. }) => {
+                visit_optional_text(visitor, text);
+            }
             EventKind::ToolProposed(ToolProposed { args, .. }) => match args {
-                Arguments::Parsed(value) => visitor.value(value),
-                Arguments::Text(text) => visitor.text(text),
+                Arguments::Parsed(value) => visitor.visit_value(value),
+                Arguments::Text(text) => visitor.visit_text(text),
             },
-            EventKind::ToolFinished(ToolFinished { result, .. }) => each_text(visitor, result),
+            EventKind::ToolFinished(ToolFinished { result, .. }) => {
+                visit_optional_text(visitor, result);
+            }
             EventKind::PlanProposed(PlanProposed { plan, plan_text }) => {
-                plan.iter_mut().for_each(|plan| visitor.value(plan));
-                each_text(visitor, plan_text);
+                plan.iter_mut().for_each(|plan| visitor.visit_value(plan));
+                visit_optional_text(visitor, plan_text);
             }
             EventKind::OutputProposed(OutputProposed { name, text, .. }) => {
-                each_word(visitor, [name]);
-                each_text(visitor, text);
+                visit_optional_short_texts(visitor, [name]);
+                visit_optional_text(visitor, text);
             }
-            EventKind::UsageReported(UsageReported { model, .. }) => each_word(visitor, [model]),
+            EventKind::UsageReported(UsageReported { model, .. }) => {
+                visit_optional_short_texts(visitor, [model]);
+            }
             EventKind::CompactionFinished(CompactionFinished { summary, .. }) => {
-                each_text(visitor, summary);
+                visit_optional_text(visitor, summary);
             }
             EventKind::IterationEnded(IterationEnded { phase, task, build, error, .. }) => {
-                each_word(visitor, [phase, task, build]);
-                each_text(visitor, error);
+                visit_optional_short_texts(visitor, [phase, task, build]);
+                visit_optional_text(visitor, error);
             }
             EventKind::StopProposed(StopProposed { reason, output, .. }) => {
-                each_word(visitor, [reason]);
-                each_text(visitor, output);
+                visit_optional_short_texts(visitor, [reason]);
+                visit_optional_text(visitor, output);
             }
             EventKind::AttemptStage(AttemptStage { stage, .. }) => {
                 if let ReportedStage::Other(word) = stage {
-                    *stage = ReportedStage::parse(&visited(visitor, word));
+                    *stage = ReportedStage::parse(&visit_copy(visitor, word));
                 }
             }
             EventKind::AdvisorAnswered(AdvisorAnswered { model, instruction, error }) => {
-                each_word(visitor, [model]);
-                each_text(visitor, instruction);
-                each_text(visitor, error);
+                visit_optional_short_texts(visitor, [model]);
+                visit_optional_text(visitor, instruction);
+                visit_optional_text(visitor, error);
             }
             EventKind::ModelChanged(ModelChanged { from, to, reason }) => {
-                each_word(visitor, [from]);
-                visitor.word(to);
+                visit_optional_short_texts(visitor, [from]);
+                visitor.visit_short_text(to);
                 if let ChangeReason::Other(word) = reason {
-                    *reason = ChangeReason::parse(&visited(visitor, word));
+                    *reason = ChangeReason::parse(&visit_copy(visitor, word));
                 }
             }
-            EventKind::Control(Control { by, why, .. }) => each_word(visitor, [by, why]),
+            EventKind::Control(Control { by, why, .. }) => {
+                visit_optional_short_texts(visitor, [by, why]);
+            }
             EventKind::AttemptStarted(_)
             | EventKind::AttemptEnded(_)
             | EventKind::SessionEnded(_) => {}
         }
-        self.meta.iter_mut().for_each(|meta| visitor.value(meta));
+        self.meta.iter_mut().for_each(|meta| visitor.visit_value(meta));
     }
 }
 
-fn each_text(visitor: &mut impl Payloads, text: &mut Option<Payload>) {
-    text.iter_mut().for_each(|text| visitor.text(text));
+fn visit_optional_text(visitor: &mut impl PayloadVisitor, text: &mut Option<Payload>) {
+    text.iter_mut().for_each(|text| visitor.visit_text(text));
 }
 
-/// A word as a visitor leaves it.
-fn visited(visitor: &mut impl Payloads, word: &str) -> String {
+/// Returns a word as the visitor changed it.
+fn visit_copy(visitor: &mut impl PayloadVisitor, word: &str) -> String {
     let mut text = word.to_owned();
-    visitor.word(&mut text);
+    visitor.visit_short_text(&mut text);
     text
 }
 
-fn each_word<const N: usize>(visitor: &mut impl Payloads, words: [&mut Option<String>; N]) {
-    words.into_iter().flatten().for_each(|word| visitor.word(word));
+fn visit_optional_short_texts<const N: usize>(
+    visitor: &mut impl PayloadVisitor,
+    words: [&mut Option<String>; N],
+) {
+    words.into_iter().flatten().for_each(|word| visitor.visit_short_text(word));
 }
 
-/// A part of a file that the agent was shown, in lines.
+/// A range of lines of a file that the agent has received.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Seen {
+pub struct ShownLines {
     /// The file.
     pub path: String,
-    /// The first line shown, from 1.
+    /// The first line, counted from 1.
     pub from: u64,
-    /// The last line shown.
+    /// The last line.
     pub to: u64,
-    /// How many lines the file has, where known.
+    /// How many lines the file has, if the adapter reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<u64>,
 }
 
-/// How many tests failed and passed.
+/// The numbers of failed and passed tests.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Tests {
+pub struct ReportedTests {
     /// Failed tests.
     pub failed: u64,
     /// Passed tests.

@@ -1,9 +1,9 @@
-//! Conditions of rules, in a form that can be saved and is evaluated in bounded steps.
+//! Conditions of rules, in a form that can be saved and is evaluated in a bounded number of steps.
 //!
-//! A condition is written in the part of CEL that rules need; the `definition`
-//! crate reads the text and makes the nodes here. They lie in one list instead
-//! of a tree, so that one read back from a damaged file can't be nested deeper
-//! than the stack, and nothing needs to be checked before it is evaluated.
+//! A condition is written in the part of CEL that rules need. The `definition` crate parses the
+//! text and creates the nodes of this module. The nodes are in one list and not in a tree. So a
+//! condition that is read from a damaged file can't be nested deeper than the stack allows, and
+//! needs no check before it is evaluated.
 
 mod decimal;
 mod eval;
@@ -18,48 +18,48 @@ use core::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-pub use names::{FUNCTIONS, Question, Shape, Variable};
-pub use pattern::{Inst, Look, PROGRAM_MAX, Pattern};
-pub use value::{Text, Value};
+pub use names::{FUNCTIONS, PathQuestion, ValueShape, Variable};
+pub use pattern::{ExprPattern, PATTERN_INSTRUCTIONS_MAX, PatternAnchor, PatternInstruction};
+pub use value::{ExprText, ExprValue};
 
 /// How deep a condition may be nested.
 pub const DEPTH_MAX: u16 = 48;
 
-/// What a condition may look at.
-pub trait Scope<'a> {
+/// The values that a condition may use.
+pub trait ConditionScope<'a> {
     /// The value of a variable.
-    fn value(&self, variable: Variable) -> Result<Value<'a>, Trouble>;
+    fn value(&self, variable: Variable) -> Result<ExprValue<'a>, EvaluationError>;
 
     /// The answer to a question about a path.
-    fn ask(&self, question: Question, path: &str) -> Result<bool, Trouble>;
+    fn answer(&self, question: PathQuestion, path: &str) -> Result<bool, EvaluationError>;
 }
 
 /// Why a condition is neither true nor false.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trouble {
-    /// It depends on a fact that has not been gathered yet.
-    Missing,
-    /// It can't be answered: wrong types, no such key, an overflow, too many steps.
-    Broken(String),
+pub enum EvaluationError {
+    /// It depends on a fact that the runtime has not gathered yet.
+    MissingFact,
+    /// It can't be evaluated: wrong types, a missing key, an overflow, too many steps.
+    Failed(String),
 }
 
 /// A condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Expr {
-    // Parts come before what they are part of, so the last node is the whole.
-    nodes: Vec<Node>,
+    // A node comes after the nodes it refers to, so the last node is the whole condition.
+    nodes: Vec<ExprNode>,
 }
 
-/// The place of a node in its condition.
+/// The index of a node in its condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Id(pub u16);
+pub struct ExprNodeId(pub u16);
 
 /// One part of a condition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Node {
+pub enum ExprNode {
     /// `null`.
     Null,
     /// `true` or `false`.
@@ -69,45 +69,45 @@ pub enum Node {
     /// A text.
     Text(String),
     /// `[a, b]`.
-    List(Vec<Id>),
+    List(Vec<ExprNodeId>),
     /// `{"a": b}`.
-    Map(Vec<(Id, Id)>),
+    Map(Vec<(ExprNodeId, ExprNodeId)>),
     /// A variable.
     Variable(Variable),
-    /// What a macro is at: 0 is the innermost macro.
+    /// The variable of a macro: 0 belongs to the innermost macro.
     Local(u8),
     /// `!a`.
-    Not(Id),
+    Not(ExprNodeId),
     /// `-a`.
-    Negate(Id),
+    Negate(ExprNodeId),
     /// `a && b && …`.
-    And(Vec<Id>),
+    And(Vec<ExprNodeId>),
     /// `a || b || …`.
-    Or(Vec<Id>),
+    Or(Vec<ExprNodeId>),
     /// `a ? b : c`.
-    If(Id, Id, Id),
-    /// `a < b` and its like.
-    Compare(Comparison, Id, Id),
+    If(ExprNodeId, ExprNodeId, ExprNodeId),
+    /// `a < b` and the other comparisons.
+    Compare(Comparison, ExprNodeId, ExprNodeId),
     /// `a in b`.
-    In(Id, Id),
-    /// `a + b` and its like.
-    Arithmetic(Operator, Id, Id),
+    In(ExprNodeId, ExprNodeId),
+    /// `a + b` and the other operators.
+    Arithmetic(ArithmeticOperator, ExprNodeId, ExprNodeId),
     /// `a[b]`.
-    Index(Id, Id),
+    Index(ExprNodeId, ExprNodeId),
     /// `a.b`.
-    Member(Id, String),
+    Member(ExprNodeId, String),
     /// `has(a.b)`.
-    Has(Id, String),
-    /// `size(a)` and its like.
-    Call(Function, Id),
-    /// `a.startsWith(b)` and its like.
-    Test(Test, Id, Id),
+    Has(ExprNodeId, String),
+    /// `size(a)` and the other functions of one value.
+    Call(ExprFunction, ExprNodeId),
+    /// `a.startsWith(b)` and the other tests.
+    Test(TextTest, ExprNodeId, ExprNodeId),
     /// `a.matches("…")`.
-    Matches(Id, Pattern),
-    /// `exists(a)` and its like.
-    Ask(Question, Id),
-    /// `a.exists(x, b)` and its like.
-    Each(Macro, Id, Id),
+    Matches(ExprNodeId, ExprPattern),
+    /// `exists(a)` and the other questions about a path.
+    Ask(PathQuestion, ExprNodeId),
+    /// `a.exists(x, b)` and the other macros.
+    Each(ExprMacro, ExprNodeId, ExprNodeId),
 }
 
 /// How two values are compared.
@@ -129,7 +129,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    fn fits(self, order: Ordering) -> bool {
+    fn matches_ordering(self, order: Ordering) -> bool {
         match self {
             Self::Equal => order.is_eq(),
             Self::Unequal => order.is_ne(),
@@ -141,10 +141,10 @@ impl Comparison {
     }
 }
 
-/// What is done with two values.
+/// What is computed from two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Operator {
+pub enum ArithmeticOperator {
     /// `+`, which also joins texts and lists.
     Add,
     /// `-`
@@ -160,10 +160,10 @@ pub enum Operator {
 /// A function of one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Function {
+pub enum ExprFunction {
     /// How many characters, items or keys.
     Size,
-    /// The whole number a text or a decimal stands for.
+    /// The whole number that a text or a decimal represents.
     Int,
     /// A number or a truth value as text.
     String,
@@ -171,10 +171,10 @@ pub enum Function {
     LowerAscii,
 }
 
-/// Where a text is looked for in another.
+/// Where a text must occur in another text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Test {
+pub enum TextTest {
     /// At the beginning.
     StartsWith,
     /// At the end.
@@ -183,75 +183,79 @@ pub enum Test {
     Contains,
 }
 
-/// What is done with each item of a list, or each key of a map.
+/// What a macro does with each item of a list, or each key of a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Macro {
-    /// True for one at least.
+pub enum ExprMacro {
+    /// True if the body is true for at least one item.
     Exists,
-    /// True for every one.
+    /// True if the body is true for every item.
     All,
-    /// True for exactly one.
+    /// True if the body is true for exactly one item.
     ExistsOne,
-    /// Those for which it is true.
+    /// The items for which the body is true.
     Filter,
-    /// What becomes of each.
+    /// The value of the body for each item.
     Map,
 }
 
 impl Expr {
-    /// A condition from its parts; the last one is the whole.
-    pub fn new(nodes: Vec<Node>) -> Self {
+    /// Creates a condition from its nodes. The last one is the whole condition.
+    pub fn new(nodes: Vec<ExprNode>) -> Self {
         Self { nodes }
     }
 
-    /// A condition that is always true, or always false.
-    pub fn always(truth: bool) -> Self {
-        Self::new(Vec::from([Node::Bool(truth)]))
+    /// A condition that is always true or always false.
+    pub fn constant_condition(truth: bool) -> Self {
+        Self::new(Vec::from([ExprNode::Bool(truth)]))
     }
 
-    /// Whether the condition is true of what `scope` shows.
+    /// Evaluates the condition with the values of `scope`.
     ///
-    /// Every part evaluated, every item visited, every 16 bytes of text looked at
-    /// and every 4 instructions of a pattern take one from `steps`; with none left
-    /// the condition is broken.
-    pub fn holds(&self, scope: &dyn Scope<'_>, steps: &mut u32) -> Result<bool, Trouble> {
-        eval::holds(&self.nodes, scope, steps)
+    /// Each of these uses one of the `steps`: a node that is evaluated, an item that is visited, 16
+    /// bytes of text that are read, and 4 instructions of a pattern. When no steps are left, the
+    /// evaluation fails.
+    pub fn evaluate(
+        &self,
+        scope: &dyn ConditionScope<'_>,
+        steps: &mut u32,
+    ) -> Result<bool, EvaluationError> {
+        eval::evaluate(&self.nodes, scope, steps)
     }
 
-    /// The variables it uses, each time it uses them.
+    /// The variables it uses, including repetitions.
     pub fn variables(&self) -> impl Iterator<Item = Variable> {
         self.nodes.iter().filter_map(|node| match node {
-            Node::Variable(variable) => Some(*variable),
+            ExprNode::Variable(variable) => Some(*variable),
             _ => None,
         })
     }
 
-    /// The questions it asks, each time it asks them.
-    pub fn questions(&self) -> impl Iterator<Item = Question> {
+    /// The questions it asks, including repetitions.
+    pub fn questions(&self) -> impl Iterator<Item = PathQuestion> {
         self.nodes.iter().filter_map(|node| match node {
-            Node::Ask(question, _) => Some(*question),
+            ExprNode::Ask(question, _) => Some(*question),
             _ => None,
         })
     }
 
-    /// What it comes to whatever the call is, where that can be seen.
-    pub fn constant(&self) -> Option<bool> {
+    /// The value of the condition if it is the same for every call.
+    pub fn constant_value(&self) -> Option<bool> {
         const STEPS_MAX: u32 = 10_000;
-        self.holds(&Nothing, &mut { STEPS_MAX }).ok()
+        self.evaluate(&EmptyScope, &mut { STEPS_MAX }).ok()
     }
 }
 
-/// A scope that knows nothing yet.
-struct Nothing;
+/// A scope without any values.
+struct EmptyScope;
 
-impl Scope<'_> for Nothing {
-    fn value(&self, _: Variable) -> Result<Value<'static>, Trouble> {
-        Err(Trouble::Missing)
+impl ConditionScope<'_> for EmptyScope {
+    fn value(&self, _: Variable) -> Result<ExprValue<'static>, EvaluationError> {
+        Err(EvaluationError::MissingFact)
     }
 
-    fn ask(&self, _: Question, _: &str) -> Result<bool, Trouble> {
-        Err(Trouble::Missing)
+    fn answer(&self, _: PathQuestion, _: &str) -> Result<bool, EvaluationError> {
+        Err(EvaluationError::MissingFact)
     }
 }
 
@@ -260,43 +264,54 @@ mod tests {
     use super::*;
     use alloc::vec;
 
-    fn broken(nodes: Vec<Node>) -> String {
-        match Expr::new(nodes).holds(&Nothing, &mut 1_000) {
-            Err(Trouble::Broken(why)) => why,
+    fn broken(nodes: Vec<ExprNode>) -> String {
+        match Expr::new(nodes).evaluate(&EmptyScope, &mut 1_000) {
+            Err(EvaluationError::Failed(why)) => why,
             answer => panic!("{answer:?}"),
         }
     }
 
     #[test]
-    fn a_condition_that_no_parser_made_is_broken_at_worst() {
+    fn an_invalid_condition_fails_and_does_not_panic() {
         let missing = "a part of it is missing";
         assert_eq!(broken(vec![]), missing);
-        assert_eq!(broken(vec![Node::Not(Id(7))]), missing);
-        assert_eq!(broken(vec![Node::Local(3)]), missing);
-        assert_eq!(broken(vec![Node::Not(Id(0))]), "it is nested deeper than 48");
+        assert_eq!(broken(vec![ExprNode::Not(ExprNodeId(7))]), missing);
+        assert_eq!(broken(vec![ExprNode::Local(3)]), missing);
+        assert_eq!(broken(vec![ExprNode::Not(ExprNodeId(0))]), "it is nested deeper than 48");
         assert_eq!(
-            broken(vec![Node::And(vec![Id(0), Id(0), Id(0)])]),
+            broken(vec![ExprNode::And(vec![ExprNodeId(0), ExprNodeId(0), ExprNodeId(0)])]),
             "it is nested deeper than 48"
         );
-        let list = vec![Node::List(vec![Id(0); 3]), Node::Call(Function::Size, Id(0))];
+        let list = vec![
+            ExprNode::List(vec![ExprNodeId(0); 3]),
+            ExprNode::Call(ExprFunction::Size, ExprNodeId(0)),
+        ];
         assert_eq!(broken(list), "it is nested deeper than 48");
-        // Each doubles what the one before takes.
-        let mut doubling = vec![Node::Bool(true)];
-        doubling.extend((0..30).map(|id| Node::And(vec![Id(id), Id(id)])));
+        // Each node doubles the cost of the node before it.
+        let mut doubling = vec![ExprNode::Bool(true)];
+        doubling.extend((0..30).map(|id| ExprNode::And(vec![ExprNodeId(id), ExprNodeId(id)])));
         assert_eq!(broken(doubling), "it takes more than 1000 steps");
     }
 
     #[test]
-    fn a_pattern_that_no_parser_made_ends() {
+    fn an_invalid_pattern_terminates() {
         let found = |program| {
-            let nodes =
-                vec![Node::Text("abc".into()), Node::Matches(Id(0), Pattern::new(program, vec![]))];
-            Expr::new(nodes).holds(&Nothing, &mut 1_000)
+            let nodes = vec![
+                ExprNode::Text("abc".into()),
+                ExprNode::Matches(ExprNodeId(0), ExprPattern::new(program, vec![])),
+            ];
+            Expr::new(nodes).evaluate(&EmptyScope, &mut 1_000)
         };
         assert_eq!(found(vec![]), Ok(true));
-        assert_eq!(found(vec![Inst::Jump(0)]), Ok(false));
-        assert_eq!(found(vec![Inst::Fork(0), Inst::Jump(0)]), Ok(false));
-        assert_eq!(found(vec![Inst::Fork(9_999), Inst::Char('c')]), Ok(true));
-        assert_eq!(found(vec![Inst::Class(3)]), Ok(false));
+        assert_eq!(found(vec![PatternInstruction::Jump(0)]), Ok(false));
+        assert_eq!(
+            found(vec![PatternInstruction::Fork(0), PatternInstruction::Jump(0)]),
+            Ok(false)
+        );
+        assert_eq!(
+            found(vec![PatternInstruction::Fork(9_999), PatternInstruction::Char('c')]),
+            Ok(true)
+        );
+        assert_eq!(found(vec![PatternInstruction::Class(3)]), Ok(false));
     }
 }

@@ -1,8 +1,8 @@
-//! What the runtime observed of the world for one decision.
+//! The facts: what the runtime observed of the world for one decision.
 
 mod answers;
+mod control_files;
 mod decoded;
-mod markers;
 mod output;
 mod pins;
 mod query;
@@ -17,94 +17,94 @@ use serde::{Deserialize, Serialize};
 use crate::digest::{Digest, Digest128};
 use crate::observe::Observation;
 use crate::time::Timestamp;
-use crate::verdict::{Observed, Severity};
+use crate::verdict::{FeedbackObservation, Severity};
 
-pub use answers::{Fact, WrongFact};
+pub use answers::{Fact, WrongFactError};
+pub use control_files::ControlFiles;
 pub use decoded::DecodedFact;
-pub use markers::Markers;
 pub use output::OutputFact;
 pub use pins::PinsFact;
-pub use query::{CallView, FeedbackView, Queries, Query, Tracked, Wants};
+pub use query::{CallView, FeedbackView, FileDetails, Queries, Query, TrackedFile};
 pub use reload::{DefinitionFile, NewDefinition, ReloadFact};
 
-/// How many rounds of questions one decision may take.
+/// How many rounds of queries one decision may take.
 pub const ROUNDS_MAX: usize = 3;
 
-/// How many questions one decision may ask.
+/// How many queries one decision may ask.
 pub const QUERIES_MAX: usize = 256;
 
-/// Everything one decision rests on, besides the event and the state.
+/// Everything a decision depends on in addition to the event and the state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Facts {
     /// The time.
     pub now: Now,
-    /// The deadline given where the runtime was started.
+    /// The deadline that was given when the runtime was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
-    /// The workspace that an event names, where it is not the session's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub elsewhere: Option<String>,
-    /// That a person has switched the guard off.
+    /// The workspace that an event names, if it is not the workspace of the session.
+    #[serde(rename = "elsewhere", default, skip_serializing_if = "Option::is_none")]
+    pub other_workspace: Option<String>,
+    /// Present if a person has switched the guard off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub off: Option<OffFact>,
-    /// What a person has put into the directory for people.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub markers: Markers,
-    /// Reports that were written or removed along with this record, by path. No
-    /// decision rests on them, but what is found changed later does.
+    /// The control files of a person (`STOP`, `PAUSE`) in the workspace.
+    #[serde(rename = "markers", default, skip_serializing_if = "is_default")]
+    pub control_files: ControlFiles,
+    /// Reports that the runtime wrote or removed together with this record, by path. No decision
+    /// depends on them, but later changes are detected by comparing with them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub written: BTreeMap<String, WatchedFact>,
-    /// What was seen of the event's payloads.
+    /// What the runtime observed in the event's payloads.
     #[serde(default, skip_serializing_if = "is_default")]
     pub observed: Observation,
-    /// What the decoding layer made of what a model wrote.
+    /// The result of decoding what a model wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decoded: Option<DecodedFact>,
-    /// Which tools an adapter has itself: all of them where none has this name, and the one
-    /// of this name where the definition denies unknown tools.
+    /// The tools that the adapter itself offers: all of them if none has the proposed name, and
+    /// only the tool of this name if the definition denies unknown tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// What an adapter can show instead of what a tool gave back.
+    /// What an adapter can show instead of the complete output of a tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputFact>,
-    /// Files that were asked for, by canonical path.
+    /// The files that were queried, by canonical path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, FileFact>,
-    /// Answers of custom policies, by the number of the instance.
+    /// Answers of custom policies, by the number of the policy instance.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub policies: BTreeMap<u16, PolicyFact>,
     /// Answers of custom completion checkers, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub checkers: BTreeMap<String, CheckFact>,
-    /// Whether the definition file is still the one this session runs under.
+    /// Whether the session still runs under the content of its definition file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<DefinitionFact>,
-    /// What a person wants the session to run under from now on.
+    /// The definition that a person asked this session to load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reload: Option<ReloadFact>,
-    /// Files that are protected from now on, as they are.
-    #[serde(default, skip_serializing_if = "says_nothing")]
+    /// The current state of files that are protected from this record on.
+    #[serde(default, skip_serializing_if = "is_none_or_empty")]
     pub protects: Option<BTreeMap<String, WatchedFact>>,
-    /// Which of the protected files are not as they were seen last.
-    #[serde(default, skip_serializing_if = "says_nothing")]
+    /// The protected files that changed since they were last checked.
+    #[serde(default, skip_serializing_if = "is_none_or_empty")]
     pub watched: Option<BTreeMap<String, WatchedFact>>,
-    /// Which of the files that were asked about are not as they were remembered.
-    #[serde(default, skip_serializing_if = "says_nothing")]
+    /// The queried files that changed since the agent last read them.
+    #[serde(default, skip_serializing_if = "is_none_or_empty")]
     pub changed: Option<BTreeMap<String, FileFact>>,
-    /// Repositories that were asked about, by the directory they were asked from.
+    /// The repositories that were queried, by the directory of the query.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub git: BTreeMap<String, GitFact>,
-    /// Whether a repository ignores a path.
+    /// Whether the repository ignores a path, by path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ignored: BTreeMap<String, bool>,
-    /// Which agents a person has approved, where that was asked.
-    #[serde(default, skip_serializing_if = "PinsFact::says_nothing")]
+    /// Which agents a person has approved, if that was queried.
+    #[serde(default, skip_serializing_if = "PinsFact::is_none_or_default")]
     pub pins: Option<PinsFact>,
-    /// How verifications by command stand, by the number of the run.
+    /// The states of verifications by command, by the number of the run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub verifications: BTreeMap<u64, VerificationFact>,
-    /// What custom feedback providers said, by the number of the provider.
+    /// The answers of custom feedback providers, by the number of the provider.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub feedback: BTreeMap<u16, FeedbackFact>,
 }
@@ -113,21 +113,21 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// That a question was asked and nothing was found is nothing to write down.
+/// A query that found nothing is not written to the record.
 #[expect(clippy::ref_option, reason = "serde calls it with this")]
-fn says_nothing<T>(found: &Option<BTreeMap<String, T>>) -> bool {
+fn is_none_or_empty<T>(found: &Option<BTreeMap<String, T>>) -> bool {
     found.as_ref().is_none_or(BTreeMap::is_empty)
 }
 
 impl Facts {
-    /// Facts that know nothing but the time.
+    /// Facts that contain only the time.
     pub fn at(now: Now) -> Self {
         Self {
             now,
             deadline: None,
-            elsewhere: None,
+            other_workspace: None,
             off: None,
-            markers: Markers::default(),
+            control_files: ControlFiles::default(),
             written: BTreeMap::new(),
             observed: Observation::default(),
             decoded: None,
@@ -151,23 +151,23 @@ impl Facts {
 }
 
 impl Facts {
-    /// Whether a person has switched the guard off, and that holds now. It is a
-    /// word about the real world, so the time an adapter gives does not count.
+    /// Whether a person has switched the guard off and the period has not ended. This concerns the
+    /// real world, so the time that an adapter reports does not count.
     pub fn is_off(&self) -> bool {
         self.off.as_ref().is_some_and(|off| self.now.wall < off.until)
     }
 }
 
-/// That a person has switched the guard off for a while.
+/// A person has switched the guard off for a while.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OffFact {
-    /// From when on it holds again.
+    /// When the guard is in force again.
     pub until: Timestamp,
-    /// Who switched it off.
+    /// The name of the person.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub by: String,
-    /// Why they did.
+    /// The reason the person gave.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
 }
@@ -176,12 +176,12 @@ pub struct OffFact {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Now {
-    /// What a calendar says; may jump.
+    /// The wall clock; it may jump.
     pub wall: Timestamp,
-    /// Which start of the machine `boot_ms` counts from.
+    /// The boot of the machine from which `boot_ms` counts.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub boot_id: String,
-    /// Milliseconds since then; never jumps.
+    /// Milliseconds since that boot; never jumps.
     #[serde(default)]
     pub boot_ms: u64,
 }
@@ -193,11 +193,11 @@ impl Now {
     }
 }
 
-/// What the runtime saw at a path.
+/// What the runtime found at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileFact {
-    /// What is there.
+    /// The kind of thing at the path.
     pub kind: FileKind,
     /// Its size.
     #[serde(default)]
@@ -205,42 +205,41 @@ pub struct FileFact {
     /// When it last changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified: Option<Timestamp>,
-    /// Whether it is one valid JSON document, where that was asked.
+    /// Whether it is one valid JSON document, if that was queried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub json: Option<bool>,
-    /// Where symbolic links lead, if that is another path: canonical.
+    /// The canonical path to which symbolic links lead, if it is another path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub real: Option<String>,
-    /// How the file looks from outside: device, inode, size and times in one
-    /// number. The same look is the same contents.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub look: Option<u64>,
-    /// The fingerprint of the contents, where that was asked and the file is
-    /// not too large.
+    /// The file stamp: device, inode, size and times as one number. An equal stamp means equal
+    /// contents.
+    #[serde(rename = "look", default, skip_serializing_if = "Option::is_none")]
+    pub stamp: Option<u64>,
+    /// The fingerprint of the contents, if that was queried and the file is not too large.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest128>,
-    /// How many lines it has, where the contents were asked for.
+    /// How many lines the file has, if the contents were queried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<u64>,
 }
 
 impl FileFact {
-    /// A fact without a file behind it.
-    pub fn of(kind: FileKind) -> Self {
+    /// A fact about a path without an existing file.
+    pub fn without_details(kind: FileKind) -> Self {
         Self {
             kind,
             bytes: 0,
             modified: None,
             json: None,
             real: None,
-            look: None,
+            stamp: None,
             digest: None,
             lines: None,
         }
     }
 }
 
-/// What is at a path.
+/// The kinds of things at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileKind {
@@ -252,40 +251,41 @@ pub enum FileKind {
     Directory,
     /// A device, a pipe, a socket.
     Other,
-    /// Something that can't be looked at.
+    /// Something that can't be read or inspected.
     Unreadable,
     /// A symbolic link that leads out of the workspace.
     Escape,
-    /// There is no workspace to look in.
+    /// There is no workspace, so there are no files.
     NoFilesystem,
 }
 
-/// A protected file as it is now.
+/// The current state of a protected file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WatchedFact {
-    /// How it looks; see [`FileFact::look`].
-    pub look: u64,
-    /// Its contents; nothing where it is not there.
+    /// Its stamp; see [`FileFact::stamp`].
+    #[serde(rename = "look")]
+    pub stamp: u64,
+    /// The digest of its contents; `None` if the file does not exist.
     pub sha256: Option<Digest>,
-    /// Whether a person had one of our own commands write it.
+    /// Whether a person changed it with a Jackline command.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub by_person: bool,
-    /// Why nobody can tell that a person took a report away that is not there.
+    /// Why it is not certain that a person removed a report that no longer exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsure: Option<String>,
-    /// Whether the session's own report was gone, by a person, before another
-    /// session put its own there.
-    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
-    pub settled: bool,
+    /// Whether a person had removed the session's own report before another session wrote its
+    /// report to the same path.
+    #[serde(rename = "settled", default, skip_serializing_if = "core::ops::Not::not")]
+    pub removed_by_person: bool,
 }
 
 /// The state of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GitFact {
-    /// Whether there is one. Where nobody could say, it counts as one in which
-    /// everything is unsaved.
+    /// Whether there is one. If that can't be found out, the fact describes a repository with
+    /// uncommitted and untracked files.
     pub repository: bool,
     /// Whether files that it tracks have changes that are not committed.
     #[serde(default)]
@@ -293,92 +293,93 @@ pub struct GitFact {
     /// Whether there are files that it neither tracks nor ignores.
     #[serde(default)]
     pub untracked: bool,
-    /// The branch that is checked out; empty where there is none.
+    /// The branch that is checked out; empty if there is none.
     #[serde(default)]
     pub branch: String,
 }
 
-/// How a verification by command stands.
+/// The state of a verification by command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum VerificationFact {
-    /// It has not come to an end.
+    /// The command still runs.
     Running,
     /// The command succeeded.
     Passed,
     /// The command failed.
     Failed {
-        /// Its exit status, where it has one.
+        /// Its exit status, if it has one.
         exit: Option<i32>,
-        /// The end of what it said.
+        /// The end of its output.
         tail: String,
     },
-    /// It took too long and was ended.
+    /// It exceeded its timeout and was ended.
     TimedOut {
-        /// The end of what it said.
+        /// The end of its output.
         tail: String,
     },
     /// It could not be run.
     Broken {
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }
 
-/// What a custom feedback provider said.
+/// The answer of a custom feedback provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum FeedbackFact {
-    /// Nothing.
+    /// No message.
     Silent,
-    /// Something.
-    Said {
+    /// A message.
+    #[serde(rename = "said")]
+    Message {
         /// How urgent it is.
         severity: Severity,
-        /// What it is.
+        /// The message.
         summary: String,
         /// Details.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        observations: Vec<Observed>,
+        observations: Vec<FeedbackObservation>,
         /// What to do.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         suggestions: Vec<String>,
     },
-    /// The provider broke; it is passed over.
+    /// The provider is broken, so it is ignored.
     Broken {
-        /// How.
+        /// The error.
         reason: String,
     },
 }
 
-/// What a custom policy said.
+/// The answer of a custom policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum PolicyFact {
-    /// No objection.
+    /// No violation.
     Allowed {
-        /// What the policy wants back with the result of this call.
+        /// The data that the policy wants to receive together with the result of this call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         carry: Option<String>,
     },
-    /// An objection, with its reason.
+    /// A violation.
     Denied {
         /// The reason.
         reason: Option<String>,
     },
     /// The policy's state after a result.
     State {
-        /// Opaque to the engine.
+        /// The state; the engine does not interpret it.
         text: String,
     },
-    /// The policy broke.
+    /// The policy is broken.
     Broken {
-        /// How.
+        /// The error.
         reason: String,
     },
 }
 
-/// What a custom completion checker said.
+/// The answer of a custom completion checker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "answer")]
 pub enum CheckFact {
@@ -389,30 +390,30 @@ pub enum CheckFact {
         /// What is missing.
         feedback: Option<String>,
     },
-    /// The checker broke.
+    /// The checker is broken.
     Broken {
-        /// How.
+        /// The error.
         reason: String,
     },
 }
 
-/// What became of the definition file.
+/// The state of the definition file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "file")]
 pub enum DefinitionFact {
-    /// It is the same.
+    /// It is unchanged.
     Same,
-    /// It was changed; that applies to the next session, or once a person
-    /// reloads this one.
+    /// It was changed. The change applies to the next session, or to this one after a person
+    /// reloads it.
     Changed {
-        /// Its checksum now.
+        /// Its current checksum.
         checksum: Digest,
     },
-    /// It is gone; the one that was loaded stays in force.
+    /// It is missing. The definition that was loaded stays in force.
     Missing,
-    /// It no longer loads; the last good one is in force.
+    /// It can't be loaded any more. The last valid definition stays in force.
     Broken {
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
 }

@@ -1,13 +1,14 @@
-//! The guards: modules of one shape that look at every event.
+//! The guards: modules with one interface that look at every event.
 //!
-//! Each has its configuration, says which facts it [needs](Guard::needs),
-//! [answers](Guard::decide), and [folds](Guard::apply) what was recorded into
-//! its slice of the state. Adding one is a file here and a line in [`GUARDS`].
+//! A guard has settings, [requests facts](Guard::needs), [decides](Guard::decide), and
+//! [applies](Guard::apply) each record to its part of the state. A new guard is a file here and an
+//! entry in [`GUARDS`].
 
 pub(crate) mod advisor;
 pub(crate) mod completion;
 pub(crate) mod context;
 pub(crate) mod control;
+pub(crate) mod control_files;
 pub(crate) mod custom;
 pub(crate) mod dirty;
 pub(crate) mod effects;
@@ -17,19 +18,18 @@ pub(crate) mod grants;
 pub(crate) mod identity;
 pub(crate) mod limits;
 pub(crate) mod loops;
-pub(crate) mod markers;
 pub(crate) mod opaque;
 pub(crate) mod output;
 pub(crate) mod pause;
 pub(crate) mod progress;
 pub(crate) mod protected;
 pub(crate) mod protocol;
-pub(crate) mod reads;
+pub(crate) mod read_before_write;
 pub(crate) mod reports;
 pub(crate) mod rules;
 pub(crate) mod schema;
-pub(crate) mod sequential;
-pub(crate) mod unknown;
+pub(crate) mod sequential_dependency;
+pub(crate) mod unknown_tools;
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -37,155 +37,155 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{self, Write as _};
 
-use jackline_shell::{Command, Line};
+use jackline_shell::{ShellCommand, ShellLine};
 use serde_json::Value;
 
 use crate::definition::{Definition, Mode};
-use crate::event::{Action, Event};
+use crate::event::{ControlAction, Event};
 use crate::facts::{Facts, Queries};
-use crate::place::Place;
 use crate::proposal::Proposal;
 use crate::session::Record;
-use crate::state::{Clock, State};
+use crate::session_location::SessionLocation;
+use crate::state::{SessionClock, SessionState};
 use crate::verdict::{
-    Class, Completion, Constraint, ContextGate, Decision, Feedback, GuardName, Mismatch, Page,
-    Repair, SafetyEvent, Stop, Violation, ViolationSubtype, ViolationType,
+    CompletionResult, Constraint, ContextGate, Decision, Feedback, GuardName, RepairReport,
+    SafetyEvent, SchemaMismatch, SessionStop, ShownPage, Violation, ViolationClass,
+    ViolationSubtype, ViolationType,
 };
 
-/// Everything a guard may look at.
+/// The input of a guard's decision.
 #[derive(Clone, Copy)]
-pub(crate) struct Look<'a> {
+pub(crate) struct GuardInput<'a> {
     pub(crate) definition: &'a Definition,
-    pub(crate) state: &'a State,
+    pub(crate) state: &'a SessionState,
     pub(crate) event: &'a Event,
     pub(crate) facts: &'a Facts,
-    /// The clock as it will be once this event is applied.
-    pub(crate) clock: &'a Clock,
-    pub(crate) place: &'a Place,
-    /// What the event proposes, understood.
+    /// The clock after this event.
+    pub(crate) clock: &'a SessionClock,
+    pub(crate) place: &'a SessionLocation,
+    /// The proposed call, parsed.
     pub(crate) proposal: Option<&'a Proposal<'a>>,
 }
 
-/// Everything a guard may use to fold a record.
+/// The input for applying a record.
 #[derive(Clone, Copy)]
-pub(crate) struct Fold<'a> {
+pub(crate) struct FoldInput<'a> {
     pub(crate) definition: &'a Definition,
-    pub(crate) place: &'a Place,
+    pub(crate) place: &'a SessionLocation,
     pub(crate) record: &'a Record<'a>,
-    /// What the event proposed, understood.
+    /// The proposed call, parsed.
     pub(crate) proposal: Option<&'a Proposal<'a>>,
-    /// What a person has done: a control that was not refused, or a report that
-    /// they removed, which says the same. An advisor and a further model that lift
-    /// a pause say what a person says who clears a blocker.
-    pub(crate) said: Option<Action>,
+    /// The accepted action of a person: a control, or the removal of a report, which means the
+    /// same. An advisor or a fallback model that ends a pause counts as a person who clears a
+    /// blocker.
+    pub(crate) person_action: Option<ControlAction>,
 }
 
 /// One guard.
 pub(crate) trait Guard: Sync {
-    /// Asks for the facts that are still missing.
-    fn needs(&self, _look: Look<'_>, _queries: &mut Queries) {}
+    /// Requests the facts that are still missing.
+    fn needs(&self, _look: GuardInput<'_>, _queries: &mut Queries) {}
 
-    /// Answers the event.
-    fn decide(&self, look: Look<'_>, answers: &mut Answers);
+    /// Decides the event.
+    fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers);
 
-    /// Folds a recorded verdict into the guard's slice of the state.
-    fn apply(&self, _state: &mut State, _fold: Fold<'_>) {}
+    /// Applies a recorded verdict to the guard's part of the state.
+    fn apply(&self, _state: &mut SessionState, _fold: FoldInput<'_>) {}
 }
 
-/// All guards, in the order in which their objections are listed.
+/// All guards, in the order in which their violations are listed.
 pub(crate) const GUARDS: [&dyn Guard; 26] = [
-    &protocol::Protocol,
+    &protocol::ProtocolGuard,
     &schema::SchemaGuard,
-    &markers::MarkerGuard,
-    &pause::Pause,
+    &control_files::ControlFileGuard,
+    &pause::PauseGuard,
     &identity::IdentityGuard,
-    // Before the limits, which count the usage it looks at.
+    // Before the limits, which count the usage that this guard reads.
     &context::ContextGuard,
-    // Before the limits, which may pause and count its iterations.
+    // Before the limits, which may pause and which count iterations.
     &progress::ProgressGuard,
     &limits::LimitGuard,
-    &unknown::Unknown,
+    &unknown_tools::UnknownToolGuard,
     &reports::ReportGuard,
-    &protected::Protected,
-    &reads::ReadGuard,
-    &sequential::Sequential,
+    &protected::ProtectedGuard,
+    &read_before_write::ReadBeforeWriteGuard,
+    &sequential_dependency::SequentialGuard,
     &dirty::DirtyGuard,
     &effects::EffectGuard,
-    &custom::Custom,
+    &custom::CustomPolicyGuard,
     &rules::RuleGuard,
     &opaque::OpaqueGuard,
-    &grants::Grants,
+    &grants::GrantGuard,
     &control::ControlGuard,
     &advisor::AdvisorGuard,
     &fallback::FallbackGuard,
     &completion::CompletionGuard,
-    // After everybody who can refuse a call.
+    // After every guard that can refuse a call.
     &loops::LoopGuard,
     &output::OutputGuard,
     &feedback::FeedbackGuard,
 ];
 
-/// An objection before it has a number.
-pub(crate) struct Objection {
+/// A violation without its id.
+pub(crate) struct ViolationDraft {
     pub(crate) guard: GuardName,
     pub(crate) kind: ViolationType,
     pub(crate) subtype: ViolationSubtype,
-    pub(crate) class: Class,
+    pub(crate) class: ViolationClass,
     pub(crate) decision: Decision,
     pub(crate) message: String,
     pub(crate) location: Option<String>,
     pub(crate) correction: Option<String>,
 }
 
-/// What the guards said about one event.
+/// What all guards answered to one event.
 #[derive(Default)]
-pub(crate) struct Answers {
+pub(crate) struct GuardAnswers {
     mode: Mode,
-    /// Whether a person has switched the guard off: then nothing holds.
-    off: bool,
+    /// Whether a person has turned the guard off, so that nothing is enforced.
+    is_off: bool,
     seq: u64,
     pub(crate) violations: Vec<Violation>,
     pub(crate) feedback: Vec<Feedback>,
     pub(crate) constraints: Vec<Constraint>,
     pub(crate) args: Option<Value>,
     pub(crate) output: Option<Value>,
-    pub(crate) page: Option<Page>,
-    pub(crate) repair: Option<Repair>,
-    pub(crate) invalid_result: Vec<Mismatch>,
-    pub(crate) completion: Option<Completion>,
+    pub(crate) page: Option<ShownPage>,
+    pub(crate) repair: Option<RepairReport>,
+    pub(crate) invalid_result: Vec<SchemaMismatch>,
+    pub(crate) completion: Option<CompletionResult>,
     pub(crate) context_gate: Option<ContextGate>,
-    pub(crate) stop: Option<Stop>,
+    pub(crate) stop: Option<SessionStop>,
     pub(crate) safety: Vec<SafetyEvent>,
 }
 
-impl Answers {
+impl GuardAnswers {
     pub(crate) fn new(mode: Mode, facts: &Facts, seq: u64) -> Self {
-        Self { mode, off: facts.is_off(), seq, ..Self::default() }
+        Self { mode, is_off: facts.is_off(), seq, ..Self::default() }
     }
 
-    /// Whether what a guard says by the definition's mode holds.
-    pub(crate) fn enforces(&self) -> bool {
-        self.mode == Mode::Enforce && !self.off
+    /// Returns whether violations in the definition's mode are enforced.
+    pub(crate) fn is_enforcing(&self) -> bool {
+        self.mode == Mode::Enforce && !self.is_off
     }
 
-    /// Adds an objection that holds unless the definition only observes.
-    pub(crate) fn object(&mut self, objection: Objection) {
-        self.object_as(objection, self.mode);
+    /// Adds a violation that is enforced unless the definition only observes.
+    pub(crate) fn add_violation(&mut self, objection: ViolationDraft) {
+        self.add_violation_in_mode(objection, self.mode);
     }
 
-    /// The same, for what has a mode of its own.
-    pub(crate) fn object_as(&mut self, objection: Objection, mode: Mode) {
+    /// Adds a violation with a mode of its own.
+    pub(crate) fn add_violation_in_mode(&mut self, objection: ViolationDraft, mode: Mode) {
         self.push(objection, mode == Mode::Enforce);
     }
 
-    /// Adds an objection that holds in every mode: it is about the session
-    /// itself, or about a person's word, not about a policy on trial. Only what
-    /// a person switched off does not hold.
-    pub(crate) fn insist(&mut self, objection: Objection) {
+    /// Adds a violation that is enforced in every mode, because it is about the session or a
+    /// person's decision and not about a policy. It is not enforced only while the guard is off.
+    pub(crate) fn add_enforced_violation(&mut self, objection: ViolationDraft) {
         self.push(objection, true);
     }
 
-    fn push(&mut self, objection: Objection, enforced: bool) {
+    fn push(&mut self, objection: ViolationDraft, enforced: bool) {
         self.violations.push(Violation {
             id: format!("v{}.{}", self.seq, self.violations.len() + 1),
             guard: objection.guard,
@@ -196,11 +196,11 @@ impl Answers {
             location: objection.location,
             correction: objection.correction,
             decision: objection.decision,
-            enforced: enforced && !self.off,
+            enforced: enforced && !self.is_off,
         });
     }
 
-    /// The strongest enforced answer, else the strongest observed one.
+    /// Returns the strongest enforced decision, or else the strongest observed one.
     pub(crate) fn decision(&self) -> (Decision, Option<bool>) {
         let strongest = |enforced: bool| {
             let page = self.page.iter().filter(|page| page.enforced == enforced);
@@ -215,13 +215,13 @@ impl Answers {
     }
 }
 
-/// How much of a command line a message quotes.
+/// How many characters of a command line a message quotes.
 const EXCERPT_CHARS_MAX: usize = 120;
 
-/// A text short enough for a message.
-pub(crate) fn shortened(text: &str) -> String {
+/// Shortens a text for a message.
+pub(crate) fn shorten_for_message(text: &str) -> String {
     let text = text.trim();
-    // No text has more characters than bytes, and most are short.
+    // A text has at most as many characters as bytes, and most texts are short.
     if text.len() <= EXCERPT_CHARS_MAX {
         return text.to_owned();
     }
@@ -231,10 +231,9 @@ pub(crate) fn shortened(text: &str) -> String {
     }
 }
 
-/// The JSON of a value, short enough for a message. No more of it is written than
-/// is shown.
-pub(crate) fn shortened_json(value: &Value) -> String {
-    let mut start = Start(String::with_capacity(EXCERPT_CHARS_MAX + 8));
+/// Formats a value as JSON, shortened for a message. Formatting stops at the limit.
+pub(crate) fn shorten_json(value: &Value) -> String {
+    let mut start = ExcerptWriter(String::with_capacity(EXCERPT_CHARS_MAX + 8));
     let whole = write!(start, "{value}").is_ok();
     if !whole {
         start.0.push('…');
@@ -242,12 +241,12 @@ pub(crate) fn shortened_json(value: &Value) -> String {
     start.0
 }
 
-/// The beginning of a text, as far as a message shows it.
-struct Start(String);
+/// Collects the beginning of a text, up to the limit for messages.
+struct ExcerptWriter(String);
 
-impl fmt::Write for Start {
+impl fmt::Write for ExcerptWriter {
     fn write_str(&mut self, more: &str) -> fmt::Result {
-        // No text has more characters than bytes, and most are short.
+        // A text has at most as many characters as bytes, and most texts are short.
         if self.0.len() + more.len() <= EXCERPT_CHARS_MAX {
             self.0.push_str(more);
             return Ok(());
@@ -266,14 +265,14 @@ impl fmt::Write for Start {
     }
 }
 
-/// A simple command as it is written.
-pub(crate) fn excerpt(line: &Line<'_>, command: &Command<'_>) -> Option<String> {
+/// Returns the text of a simple command, shortened.
+pub(crate) fn command_excerpt(line: &ShellLine<'_>, command: &ShellCommand<'_>) -> Option<String> {
     let text = line.text.get(command.span.start as usize..command.span.end as usize)?;
-    (!text.trim().is_empty()).then(|| shortened(text))
+    (!text.trim().is_empty()).then(|| shorten_for_message(text))
 }
 
-/// "`a`, `b` and `c`", for messages.
-pub(crate) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+/// Formats a list for a message: "`a`, `b` and `c`".
+pub(crate) fn join_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     match names.split_last() {
         None => String::new(),
@@ -290,11 +289,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn short_json_is_what_is_shown_of_all_of_it(
+        fn shortened_json_is_the_beginning_of_the_full_json(
             texts in prop::collection::vec("[a\"\\\\é… \n]{0,90}", 0..4), number in any::<i64>()
         ) {
             for value in [Value::from(texts.clone()), serde_json::json!({ "a": texts, "b": number })] {
-                prop_assert_eq!(shortened_json(&value), shortened(&value.to_string()));
+                prop_assert_eq!(shorten_json(&value), shorten_for_message(&value.to_string()));
             }
         }
     }

@@ -1,9 +1,9 @@
-//! Names that adapters give to things: opaque, bounded, printable.
+//! Ids that adapters give to things. They are opaque, bounded and printable.
 //!
-//! Every id is its own type, so a call can't be mistaken for an actor. Ids go from
-//! events into records, verdicts and states, so a copy is only counted. An id
-//! is at most [`ID_BYTES_MAX`] bytes without control characters: ids are kept
-//! in bounded state and shown on terminals.
+//! Every kind of id has its own type, so a call can't be mistaken for an actor. Events, records,
+//! verdicts and states share one id, so a clone only increments a reference count. An id has at
+//! most [`ID_BYTES_MAX`] bytes and no control characters, because ids are stored in bounded state
+//! and shown on terminals.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize, Serializer};
 /// The longest id that is accepted.
 pub const ID_BYTES_MAX: usize = 128;
 
-/// The longest session id that is accepted; stores hash the long ones.
+/// The longest session id that is accepted. Stores hash long ids.
 const SESSION_BYTES_MAX: usize = 4096;
 
 /// Why a text can't be an id.
@@ -27,21 +27,21 @@ pub enum IdError {
     /// The text is longer than accepted.
     #[error("is {0} bytes long; at most {1} are accepted")]
     TooLong(usize, usize),
-    /// The text holds a NUL or another control character.
-    #[error("holds a control character")]
-    Control,
-    /// The text is no word of the kind that is wanted.
-    #[error("is no lowercase word of letters, digits and dashes")]
-    Word,
+    /// The text contains a NUL or another control character.
+    #[error("contains a control character")]
+    ControlCharacter,
+    /// The text is not a lowercase word.
+    #[error("must be a lowercase word of letters, digits and dashes")]
+    NotAWord,
 }
 
-fn check(text: &str) -> Result<(), IdError> {
+fn check_id(text: &str) -> Result<(), IdError> {
     if text.is_empty() {
         Err(IdError::Empty)
     } else if text.len() > ID_BYTES_MAX {
         Err(IdError::TooLong(text.len(), ID_BYTES_MAX))
     } else if text.chars().any(char::is_control) {
-        Err(IdError::Control)
+        Err(IdError::ControlCharacter)
     } else {
         Ok(())
     }
@@ -55,10 +55,10 @@ macro_rules! ids {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Checks a text and makes it an id.
+            /// Checks a text and creates an id from it.
             pub fn parse(text: impl AsRef<str>) -> Result<Self, IdError> {
                 let text = text.as_ref();
-                check(text).map(|()| Self(Arc::from(text)))
+                check_id(text).map(|()| Self(Arc::from(text)))
             }
 
             /// The text of the id.
@@ -90,7 +90,7 @@ macro_rules! ids {
 }
 
 ids! {
-    /// Who acts in a session: `main`, or a sub-agent.
+    /// The actor in a session: `main`, or a sub-agent.
     ActorId,
     /// One generate-validate-execute try.
     AttemptId,
@@ -105,25 +105,25 @@ ids! {
 }
 
 impl ActorId {
-    /// The agent itself, as opposed to its sub-agents.
+    /// The main agent, as opposed to its sub-agents.
     pub fn main() -> Self {
         Self(Arc::from("main"))
     }
 
-    /// Whether this is the agent itself.
+    /// Whether this is the main agent.
     pub fn is_main(&self) -> bool {
         &*self.0 == "main"
     }
 }
 
-/// One agent run. Unlike other ids any non-empty text will do, since stores
-/// hash what can't be a file name.
+/// One agent run. Any text that is not empty is allowed, unlike for other ids, because stores hash
+/// ids that can't be file names.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
 pub struct SessionId(Arc<str>);
 
 impl SessionId {
-    /// Checks a text and makes it a session id.
+    /// Checks a text and creates a session id from it.
     pub fn parse(text: impl AsRef<str>) -> Result<Self, IdError> {
         let text = text.as_ref();
         if text.is_empty() {
@@ -157,7 +157,7 @@ impl Serialize for SessionId {
 
 impl fmt::Display for SessionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A session id may hold anything, and this is what people see of it.
+        // A session id may contain any characters, and people see this form of it.
         for c in self.0.chars() {
             if c.is_control() {
                 write!(f, "{}", c.escape_default())?;
@@ -170,33 +170,33 @@ impl fmt::Display for SessionId {
 }
 
 impl Default for ToolName {
-    /// The name of a tool that has none.
+    /// The name for a tool without a name.
     fn default() -> Self {
         Self(Arc::from("unnamed"))
     }
 }
 
 impl Default for AttemptId {
-    /// The id of an attempt that has none.
+    /// The id for an attempt without an id.
     fn default() -> Self {
         Self(Arc::from("unnamed"))
     }
 }
 
-/// The longest word for a client.
+/// The longest client id.
 const CLIENT_BYTES_MAX: usize = 32;
 
 /// An agent client, by the word that names it on the command line, in definitions and in journals.
 ///
-/// Any word of lowercase letters, digits and dashes is one: a journal or a definition may name a
-/// client that this build does not know, and the layers below the clients never need to know which
-/// ones there are.
+/// Any word of lowercase letters, digits and dashes is valid. A journal or a definition may name a
+/// client that this build does not support, and the layers below the clients must not depend on the
+/// list of clients.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct ClientId(Cow<'static, str>);
 
 impl ClientId {
-    /// Checks a text and makes it the word of a client.
+    /// Checks a text and creates a client id from it.
     pub fn parse(text: impl AsRef<str>) -> Result<Self, IdError> {
         let text = text.as_ref();
         let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -205,13 +205,14 @@ impl ClientId {
         } else if text.len() > CLIENT_BYTES_MAX {
             Err(IdError::TooLong(text.len(), CLIENT_BYTES_MAX))
         } else if !text.starts_with(|c: char| c.is_ascii_lowercase()) || !text.chars().all(fits) {
-            Err(IdError::Word)
+            Err(IdError::NotAWord)
         } else {
             Ok(Self(Cow::Owned(text.into())))
         }
     }
 
-    /// A word that stands in the source, unchecked; the list of clients tests that its words parse.
+    /// Creates an id from a constant without checking it. The list of clients has a test that its
+    /// words are valid.
     pub const fn from_static(word: &'static str) -> Self {
         Self(Cow::Borrowed(word))
     }
@@ -246,19 +247,25 @@ mod tests {
         assert_eq!(ClientId::parse("my-agent2").unwrap().as_str(), "my-agent2");
         assert_eq!(ClientId::parse("").unwrap_err(), IdError::Empty);
         assert_eq!(ClientId::parse("x".repeat(33)).unwrap_err(), IdError::TooLong(33, 32));
-        for odd in ["Agent", "2nd", "-a", "a b", "a/b", "ä"] {
-            assert_eq!(ClientId::parse(odd).unwrap_err(), IdError::Word, "{odd}");
+        for invalid in ["Agent", "2nd", "-a", "a b", "a/b", "ä"] {
+            assert_eq!(ClientId::parse(invalid).unwrap_err(), IdError::NotAWord, "{invalid}");
         }
-        assert!(serde_json::from_str::<ClientId>("\"A\"").is_err(), "however it is made");
+        assert!(
+            serde_json::from_str::<ClientId>("\"A\"").is_err(),
+            "deserialization must check it too"
+        );
     }
 
     #[test]
     fn an_id_is_bounded_and_printable() {
         assert_eq!(CallId::parse("").unwrap_err(), IdError::Empty);
-        assert_eq!(CallId::parse("a\0b").unwrap_err(), IdError::Control);
+        assert_eq!(CallId::parse("a\0b").unwrap_err(), IdError::ControlCharacter);
         assert_eq!(CallId::parse("x".repeat(129)).unwrap_err(), IdError::TooLong(129, 128));
         assert_eq!(CallId::parse("..").unwrap().as_str(), "..");
-        assert!(serde_json::from_str::<CallId>(r#""""#).is_err(), "however it is made");
+        assert!(
+            serde_json::from_str::<CallId>(r#""""#).is_err(),
+            "deserialization must check it too"
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Strict JSON: a duplicate key is an error, not a silent last-one-wins.
+//! Strict JSON: a duplicate key is an error, so the last one does not silently win.
 
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
@@ -10,12 +10,12 @@ use sha2::Digest as _;
 
 use crate::digest::Digest128;
 
-/// How deep values may nest. Records wrap what they keep, and must stay within
-/// what their reader takes, which is 128.
+/// How deep values may nest. A record wraps the values it stores, and its reader accepts at most
+/// 128 levels.
 pub(crate) const DEPTH_MAX: u8 = 100;
 
-/// What a value is, in words for people.
-pub fn kind_of(value: &Value) -> &'static str {
+/// The type of a value, for people.
+pub fn describe_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
@@ -26,42 +26,42 @@ pub fn kind_of(value: &Value) -> &'static str {
     }
 }
 
-/// Parses one document; refuses duplicate keys at every depth, and too much depth.
+/// Parses one document. Duplicate keys at any depth and too deep nesting are errors.
 pub fn parse_strict(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = Strict { depth: 0 }.deserialize(&mut deserializer)?;
+    let value = StrictValueSeed { depth: 0 }.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
 }
 
-/// What is at a JSON pointer. One level is the common case, and costs nothing.
-pub(crate) fn at<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value> {
+/// The value at a JSON pointer. A pointer of one level is the common case and allocates nothing.
+pub(crate) fn value_at<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value> {
     match pointer.strip_prefix('/') {
         Some(key) if !key.contains(['/', '~']) && value.is_object() => value.get(key),
         _ => value.pointer(pointer),
     }
 }
 
-/// The digest of a value that ignores the order of keys, white space, and whether
-/// a whole number is written with a fraction.
-pub fn digest(value: &Value) -> Digest128 {
-    let mut hasher = Hasher(sha2::Sha256::new());
+/// A digest of a value. It ignores the order of keys, white space, and whether a whole number is
+/// written with a fraction.
+pub fn canonical_digest(value: &Value) -> Digest128 {
+    let mut hasher = CanonicalHasher(sha2::Sha256::new());
     write_canonical(value, &mut hasher);
     crate::digest::Digest::from_bytes(hasher.0.finalize().into()).half()
 }
 
-struct Hasher(sha2::Sha256);
+struct CanonicalHasher(sha2::Sha256);
 
-impl fmt::Write for Hasher {
+impl fmt::Write for CanonicalHasher {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.0.update(text.as_bytes());
         Ok(())
     }
 }
 
-// Lengths before texts and counts before collections keep the encoding free of
-// ambiguity without any escaping.
-fn write_canonical(value: &Value, out: &mut Hasher) {
+// Lengths before texts and counts before collections make the encoding unambiguous without
+// escaping.
+fn write_canonical(value: &Value, out: &mut CanonicalHasher) {
     use fmt::Write as _;
     // Writing into a hasher can't fail.
     let _ = match value {
@@ -84,8 +84,8 @@ fn write_canonical(value: &Value, out: &mut Hasher) {
                 let _ = write!(out, "{}:{key}", key.len());
                 write_canonical(item, out);
             };
-            // A feature of `serde_json` that any crate may switch on decides whether
-            // its maps are sorted.
+            // A feature of `serde_json`, which any crate may enable, decides whether its maps are
+            // sorted.
             if map.keys().is_sorted() {
                 map.iter().for_each(entry);
             } else {
@@ -99,13 +99,13 @@ fn write_canonical(value: &Value, out: &mut Hasher) {
 }
 
 #[derive(Clone, Copy)]
-struct Strict {
+struct StrictValueSeed {
     depth: u8,
 }
 
-impl Strict {
-    /// The same, one level further in.
-    fn inside<E: serde::de::Error>(self) -> Result<Self, E> {
+impl StrictValueSeed {
+    /// The seed for the values one level deeper.
+    fn one_level_deeper<E: serde::de::Error>(self) -> Result<Self, E> {
         if self.depth >= DEPTH_MAX {
             return Err(E::custom(format_args!("nested deeper than {DEPTH_MAX}")));
         }
@@ -113,7 +113,7 @@ impl Strict {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Strict {
+impl<'de> DeserializeSeed<'de> for StrictValueSeed {
     type Value = Value;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -121,7 +121,7 @@ impl<'de> DeserializeSeed<'de> for Strict {
     }
 }
 
-impl<'de> Visitor<'de> for Strict {
+impl<'de> Visitor<'de> for StrictValueSeed {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -157,7 +157,7 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
-        let inside = self.inside()?;
+        let inside = self.one_level_deeper()?;
         let mut items = Vec::new();
         while let Some(item) = seq.next_element_seed(inside)? {
             items.push(item);
@@ -166,7 +166,7 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let inside = self.inside()?;
+        let inside = self.one_level_deeper()?;
         let mut map = Map::new();
         while let Some(key) = access.next_key::<String>()? {
             if map.contains_key(&key) {
@@ -201,8 +201,8 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_ignores_how_a_value_is_written_and_nothing_else() {
-        let of = |text: &str| digest(&parse_strict(text.as_bytes()).unwrap());
+    fn a_digest_ignores_only_how_a_value_is_written() {
+        let of = |text: &str| canonical_digest(&parse_strict(text.as_bytes()).unwrap());
         assert_eq!(of(r#"{"a":1,"b":[true,null]}"#), of(r#"{ "b" : [true, null], "a": 1 }"#));
         assert_eq!(of(r#"{"\u0061":5}"#), of(r#"{"a":5.0}"#));
         assert_eq!(of("[100]"), of("[1e2]"));

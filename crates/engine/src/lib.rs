@@ -1,10 +1,9 @@
-//! The pure heart of Jackline: events and facts in, verdicts out.
+//! The decision core of Jackline: it turns events and facts into verdicts.
 //!
-//! A [`Session`] has three operations. [`Session::needs`] says which facts a
-//! decision needs, [`Session::decide`] answers an event, and
-//! [`Session::apply`] folds a recorded answer into the state. Nothing here can
-//! read a clock, a file, the environment or a random number: the crate is
-//! `no_std`, forbids `unsafe`, and has no dependency that does I/O.
+//! A [`Session`] has three operations. [`Session::needs`] returns the facts that a decision needs,
+//! [`Session::decide`] answers an event, and [`Session::apply`] applies a recorded verdict to the
+//! state. Nothing in this crate can read a clock, a file, the environment or a random number: the
+//! crate is `no_std`, forbids `unsafe`, and has no dependency that does I/O.
 
 #![no_std]
 
@@ -12,10 +11,10 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-mod attempts;
+mod attempt_limits;
 pub mod bounds;
+pub mod call_description;
 mod checks;
-mod choice;
 pub mod definition;
 pub mod digest;
 pub mod event;
@@ -23,23 +22,23 @@ pub mod expr;
 pub mod facts;
 mod guards;
 pub mod id;
-mod io;
 pub mod json;
 mod lifecycle;
+mod model_choice;
 pub mod models;
 mod nearest;
 pub mod observe;
+mod output_limits;
 pub mod path;
-mod place;
 mod proposal;
 mod reload;
 pub mod session;
+mod session_location;
 mod state;
 pub mod summary;
 pub mod time;
 pub mod tool;
 pub mod trajectory;
-pub mod understanding;
 pub mod verdict;
 pub mod wire;
 mod words;
@@ -47,23 +46,23 @@ mod words;
 pub use definition::{Definition, Mode};
 pub use digest::Digest;
 pub use event::{
-    Action, Arguments, Event, EventKind, Payload, PromptSubmitted, SessionEnded, SessionStarted,
-    Status, StopProposed, ToolFinished, ToolProposed,
+    Arguments, CallStatus, ControlAction, Event, EventKind, Payload, PromptSubmitted, SessionEnded,
+    SessionStarted, StopProposed, ToolFinished, ToolProposed,
 };
 pub use facts::{Fact, Facts, Now, Queries, Query};
 pub use id::{ActorId, CallId, ClientId, EventId, SessionId, ToolName};
-pub use nearest::nearest;
+pub use nearest::nearest_name;
 pub use observe::observe;
-pub use place::Place;
 pub use session::{Record, Session};
-pub use state::{SessionPhase, Summary};
+pub use session_location::SessionLocation;
+pub use state::{SessionPhase, SessionSummary};
 pub use time::Timestamp;
-pub use tool::Kind;
+pub use tool::ToolKind;
 pub use verdict::{Decision, FaultKind, StopCode, Verdict, Violation};
 
 /// The version written into every record.
 pub const ENGINE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Bumped by any change that can alter a verdict, and then marked ★ in the
-/// changelog. Replay uses it to tell "differs by version" from "differs by fault".
-pub const SEMANTICS: u32 = 9;
+/// Increased by any change that can alter a verdict; the changelog marks such a change with ★.
+/// Replay uses it to distinguish a difference between versions from a fault.
+pub const SEMANTICS: u32 = 10;

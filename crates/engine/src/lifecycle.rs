@@ -1,52 +1,60 @@
-//! The life of a session: turns, open calls, epochs, and how it ends.
+//! The life of a session: turns, open calls, epochs, and how the session ends.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::definition::Definition;
 use crate::event::{
-    Action, AttemptEnded, AttemptResult, AttemptStarted, Control, EventKind, PromptSource,
-    PromptSubmitted, SessionEnded, SessionStarted, Status, StopProposed, ToolFinished,
+    AttemptEnded, AttemptResult, AttemptStarted, CallStatus, Control, ControlAction, EventKind,
+    PromptSource, PromptSubmitted, SessionEnded, SessionStarted, StopProposed, ToolFinished,
     ToolProposed,
 };
-use crate::guards::advisor::Advised;
-use crate::guards::dirty::{Bits, Hidden};
-use crate::guards::limits::{exhausted_hard, iterations};
-use crate::guards::markers::Marked;
-use crate::guards::{Answers, Fold, Look, control, custom, feedback, loops, protocol, reads};
+use crate::guards::advisor::AdvisorUsage;
+use crate::guards::control_files::PresentControlFiles;
+use crate::guards::dirty::{CallBits, HiddenChange};
+use crate::guards::limits::{iterations, reached_hard_limit};
+use crate::guards::{
+    FoldInput, GuardAnswers, GuardInput, control, custom, feedback, loops, protocol,
+    read_before_write,
+};
 use crate::id::ActorId;
-use crate::proposal::{Proposal, Recognised};
+use crate::proposal::{Proposal, RecognisedTool};
 use crate::session::initial_policies;
 use crate::state::{
-    ATTEMPTS_MAX, Asks, Attempt, Call, Changes, Overrides, PauseCause, Paused, Phase, Proof, State,
-    TurnResult, UsageTotals, Why,
+    ATTEMPTS_MAX, Approvals, AttemptInProgress, ChangeCertainty, CloseReason, InFlightCall,
+    Overrides, PauseCause, PauseState, Phase, SessionState, ToolProof, TurnResult, UsageTotals,
 };
-use crate::verdict::{Completion, Decision, Stop, StopCode, StopDetail};
+use crate::verdict::{CompletionResult, Decision, SessionStop, StopCode, StopDetail};
 
-/// How many tools one command line can prove.
-const PROVES_MAX: usize = 8;
+/// How many recognised tools of one command line are stored as proofs.
+const PROOFS_MAX: usize = 8;
 
-/// What a person's control, the agent's leaving, and an attempt that is neither done nor
-/// undone decide by themselves.
-pub(crate) fn decide(look: Look<'_>, answers: &mut Answers) {
+/// Decides the stop code for a person's control, for the end of the agent process, and for an
+/// attempt that could be neither committed nor undone.
+pub(crate) fn decide(look: GuardInput<'_>, answers: &mut GuardAnswers) {
     match &look.event.kind {
-        EventKind::Control(Control { action: Action::Stop, .. })
+        EventKind::Control(Control { action: ControlAction::Stop, .. })
             if !control::is_refused(&answers.violations) =>
         {
-            // A session has one code; one that has ended keeps its own, and is closed now.
+            // A session has one stop code. A session whose agent left keeps its code, and is now
+            // closed.
             answers.stop = Some(match &look.state.phase {
                 Phase::Ended(ending) => ending.into(),
-                _ => Stop::of(StopCode::HumanRequested),
+                _ => SessionStop::with_code(StopCode::HumanRequested),
             });
         }
         EventKind::AttemptEnded(AttemptEnded { attempt, result: AttemptResult::Stuck })
             if look.state.attempts.iter().any(|open| open.id == *attempt) =>
         {
-            answers.stop = Some(Stop::of(StopCode::SystemError).because(StopDetail::Rollback));
+            answers.stop = Some(
+                SessionStop::with_code(StopCode::SystemError).with_detail(StopDetail::Rollback),
+            );
         }
         EventKind::SessionEnded(SessionEnded { failure }) if look.event.actor.is_main() => {
             answers.stop = Some(match failure {
-                Some(failure) => Stop::of(StopCode::SystemError).because(*failure),
+                Some(failure) => {
+                    SessionStop::with_code(StopCode::SystemError).with_detail(*failure)
+                }
                 None => end_code(look, answers.completion.as_ref()),
             });
         }
@@ -54,67 +62,67 @@ pub(crate) fn decide(look: Look<'_>, answers: &mut Answers) {
     }
 }
 
-/// The one code a session ends with when the agent leaves.
-fn end_code(look: Look<'_>, last_check: Option<&Completion>) -> Stop {
-    let code = Stop::of;
+/// The stop code of a session whose agent leaves.
+fn end_code(look: GuardInput<'_>, last_check: Option<&CompletionResult>) -> SessionStop {
+    let code = SessionStop::with_code;
     match look.state.paused.as_ref().map(|paused| paused.cause) {
-        Some(PauseCause::Loop) => return code(StopCode::SystemError).because(StopDetail::Loop),
+        Some(PauseCause::Loop) => return code(StopCode::SystemError).with_detail(StopDetail::Loop),
         Some(PauseCause::NoProgress) => {
-            return code(StopCode::Capped).because(StopDetail::Progress);
+            return code(StopCode::Capped).with_detail(StopDetail::Progress);
         }
         Some(PauseCause::Checkpoint) => {
-            return code(StopCode::Capped).because(StopDetail::Iterations);
+            return code(StopCode::Capped).with_detail(StopDetail::Iterations);
         }
         Some(PauseCause::Person | PauseCause::Protected) => return code(StopCode::HumanRequested),
         None if look.is_paused() => return code(StopCode::HumanRequested),
         None => {}
     }
     if look.state.identity.is_refused() {
-        return code(StopCode::SystemError).because(StopDetail::Identity);
+        return code(StopCode::SystemError).with_detail(StopDetail::Identity);
     }
     match look.state.turn.result {
-        None => code(StopCode::Abandoned),
-        Some(TurnResult::Complete) if last_check == Some(&Completion::Complete) => {
+        None => code(StopCode::Interrupted),
+        Some(TurnResult::Complete) if last_check == Some(&CompletionResult::Complete) => {
             code(StopCode::ObjectiveAchieved)
         }
-        Some(TurnResult::Bypassed(reason)) => exhausted_hard(look).map_or_else(
-            || code(StopCode::BudgetExceeded).because(reason),
+        Some(TurnResult::Bypassed(reason)) => reached_hard_limit(look).map_or_else(
+            || code(StopCode::BudgetExceeded).with_detail(reason),
             |reached| reached.stop(),
         ),
-        Some(TurnResult::Capped) => code(StopCode::Capped).because(StopDetail::Completion),
+        Some(TurnResult::Capped) => code(StopCode::Capped).with_detail(StopDetail::Completion),
         Some(
             TurnResult::Complete
-            | TurnResult::Free
+            | TurnResult::Unchecked
             | TurnResult::Incomplete
             | TurnResult::Unverified,
         ) => code(StopCode::NoEvidence),
     }
 }
 
-/// What an event changes before the guards see it: turns and who acts.
-pub(crate) fn begin(state: &mut State, fold: Fold<'_>) {
+/// Applies an event's effects on turns and actors. This runs before the guards see the event.
+pub(crate) fn apply_turn(state: &mut SessionState, fold: FoldInput<'_>) {
     let record = fold.record;
-    if let Some(action) = fold.said {
-        state.paused = state.paused.take().and_then(|paused| paused.after(action));
+    if let Some(action) = fold.person_action {
+        state.paused = state.paused.take().and_then(|paused| paused.after_action(action));
     }
     let elapsed_ms = state.clock.elapsed_ms();
     let proposed = matches!(record.event.kind, EventKind::ToolProposed(_));
-    if let Some(actor) = state.actors.touch(&record.event.actor, record.seq) {
+    if let Some(actor) = state.actors.get_or_insert(&record.event.actor, record.seq) {
         actor.calls += u64::from(proposed);
     }
     if !record.event.actor.is_main() {
-        // A turn is the main agent's; a sub-agent that is still at work, or
-        // told something, neither opens nor reopens one.
+        // A turn belongs to the main agent. A sub-agent that still works or receives a prompt
+        // neither opens nor reopens one.
         return;
     }
     match &record.event.kind {
         EventKind::PromptSubmitted(PromptSubmitted { source: PromptSource::Human, .. }) => {
             state.turn = state.turn.next();
             state.usage.turn = UsageTotals::default();
-            state.spent.begin_turn(elapsed_ms, iterations::ended(state));
+            state.spent.begin_turn(elapsed_ms, iterations::finished_iterations(state));
             state.paused = None;
         }
-        kind if kind.is_of_turn() => {
+        kind if kind.belongs_to_turn() => {
             if state.turn.number == 0 {
                 state.turn = state.turn.next();
             }
@@ -124,26 +132,27 @@ pub(crate) fn begin(state: &mut State, fold: Fold<'_>) {
     }
 }
 
-/// The table of open calls, how calls ended, and the epoch.
-pub(crate) fn calls(state: &mut State, fold: Fold<'_>) {
-    let Fold { definition, record, .. } = fold;
+/// Updates the table of open calls, the counters of ended calls, and the epoch.
+pub(crate) fn apply_call(state: &mut SessionState, fold: FoldInput<'_>) {
+    let FoldInput { definition, record, .. } = fold;
     match &record.event.kind {
         EventKind::ToolProposed(ToolProposed { call, args, .. }) => {
             state.invocations.proposed += 1;
             let Some(proposal) = fold.proposal else { return };
             let asked = record.verdict.is_enforced(Decision::Ask);
-            if record.verdict.lets_run() || asked {
+            if record.verdict.allows_run() || asked {
                 if let Some(call) = call {
-                    state.forget_gone(call);
-                    // A call that was asked about is proposed again once a
-                    // person has said so.
-                    let _ =
-                        state.in_flight.take(|open| open.asked && open.id.as_ref() == Some(call));
+                    state.forget_closed_call(call);
+                    // A call that waited for a person's approval is proposed again after the person
+                    // answered.
+                    let _ = state
+                        .in_flight
+                        .remove_lost(|open| open.needs_approval && open.id.as_ref() == Some(call));
                 }
-                let opened = open(proposal, asked, state, fold);
-                for oldest in state.in_flight.insert(opened) {
-                    loops::unresolved(state, fold, &oldest);
-                    unresolved(state, &oldest);
+                let opened = new_in_flight_call(proposal, asked, state, fold);
+                for removed in state.in_flight.insert(opened) {
+                    loops::apply_unresolved(state, fold, &removed);
+                    close_unresolved(state, &removed);
                 }
             } else {
                 if protocol::parse_arguments(args).is_err() {
@@ -151,147 +160,154 @@ pub(crate) fn calls(state: &mut State, fold: Fold<'_>) {
                 } else {
                     state.invocations.denied += 1;
                 }
-                // A duplicate of an open call must not shadow the open one.
+                // A duplicate of an open call must not replace the open one.
                 if let Some(call) = call.as_ref().filter(|call| !state.in_flight.contains(call)) {
-                    let mutates = reads::changes(proposal) == Changes::Surely;
-                    state.remember_gone(call, Why::Denied, mutates);
+                    let mutates =
+                        read_before_write::expected_changes(proposal) == ChangeCertainty::Surely;
+                    state.remember_closed_call(call, CloseReason::Denied, mutates);
                 }
             }
         }
         EventKind::ToolFinished(ToolFinished { call, status, exit_code, background, .. }) => {
-            let Some(call) = state.in_flight.remove(record.key(definition)) else {
-                // One that comes back although nobody expects it has done what
-                // it does, unless it was denied and says that it failed.
+            let Some(call) = state.in_flight.remove(record.call_key(definition)) else {
+                // A result of a call that is not open shows that the call had its effect, unless
+                // the call was denied and reports a failure.
                 if let Some((call, gone)) = call.as_ref().and_then(|c| Some((c, state.gone(c)?))) {
-                    let obeyed = gone.why == Why::Denied
-                        && matches!(status, Status::Error | Status::Cancelled);
+                    let obeyed = gone.reason == CloseReason::Denied
+                        && matches!(status, CallStatus::Error | CallStatus::Cancelled);
                     if gone.mutates && !obeyed {
-                        changed_something(state);
+                        record_unknown_change(state);
                     }
-                    if !background && gone.why == Why::Unresolved {
-                        state.forget_gone(call);
+                    if !background && gone.reason == CloseReason::Unresolved {
+                        state.forget_closed_call(call);
                     }
                 }
                 return;
             };
             if *background {
-                unresolved(state, &call);
+                close_unresolved(state, &call);
                 return;
             }
             let counter = match status {
-                // It came back, and what it ran has failed.
-                Status::Ok if exit_code.is_some_and(|code| code != 0) => {
+                // The tool returned a result, but the command it ran has failed.
+                CallStatus::Ok if exit_code.is_some_and(|code| code != 0) => {
                     &mut state.invocations.failed
                 }
-                Status::Ok => &mut state.invocations.ok,
-                Status::Error => &mut state.invocations.failed,
-                Status::Timeout => &mut state.invocations.timed_out,
-                Status::Crashed => &mut state.invocations.crashed,
-                Status::Cancelled => &mut state.invocations.cancelled,
+                CallStatus::Ok => &mut state.invocations.ok,
+                CallStatus::Error => &mut state.invocations.failed,
+                CallStatus::Timeout => &mut state.invocations.timed_out,
+                CallStatus::Crashed => &mut state.invocations.crashed,
+                CallStatus::Cancelled => &mut state.invocations.cancelled,
             };
             *counter += 1;
-            touched(state, &call);
+            record_effects(state, &call);
         }
-        // What has not come back by now may have run, and is never a success. A
-        // prompt ends the calls of whom it is given to; when the main agent
-        // stops or leaves, everybody's.
+        // A call without a result at this point may have run, and never counts as a success. A
+        // prompt closes the calls of the actor that receives it. When the main agent stops or
+        // leaves, the calls of all actors are closed.
         EventKind::PromptSubmitted(_) => {
-            let lost = state.in_flight.take(|call| call.actor == record.event.actor);
-            lost.iter().for_each(|call| unresolved(state, call));
+            let lost = state.in_flight.remove_lost(|call| call.actor == record.event.actor);
+            lost.iter().for_each(|call| close_unresolved(state, call));
         }
         EventKind::SessionStarted(_)
         | EventKind::SessionEnded(_)
         | EventKind::StopProposed(StopProposed { background: 0, .. }) => {
             let actor = &record.event.actor;
-            let lost = state.in_flight.take(|call| actor.is_main() || call.actor == *actor);
-            lost.iter().for_each(|call| unresolved(state, call));
+            let lost = state.in_flight.remove_lost(|call| actor.is_main() || call.actor == *actor);
+            lost.iter().for_each(|call| close_unresolved(state, call));
         }
         _ => {}
     }
 }
 
-/// A call that may run from now on.
-fn open(proposal: &Proposal<'_>, asked: bool, state: &State, fold: Fold<'_>) -> Call {
+/// Creates the entry of a call that may run now.
+fn new_in_flight_call(
+    proposal: &Proposal<'_>,
+    asked: bool,
+    state: &SessionState,
+    fold: FoldInput<'_>,
+) -> InFlightCall {
     let record = fold.record;
     let id = match &record.event.kind {
         EventKind::ToolProposed(ToolProposed { call, .. }) => call.clone(),
         _ => None,
     };
-    let last_change = reads::last_change(proposal);
-    let number = |known: &Recognised<'_>| {
-        let at = fold.definition.tools.iter().position(|tool| core::ptr::eq(tool, known.tool))?;
-        let tool = u16::try_from(at).ok().filter(|_| known.proven)?;
-        let after = last_change.is_none_or(|change| change < known.command);
-        Some(Proof { tool, after })
+    let last_change = read_before_write::last_change(proposal);
+    let number = |recognised: &RecognisedTool<'_>| {
+        let at =
+            fold.definition.tools.iter().position(|tool| core::ptr::eq(tool, recognised.tool))?;
+        let tool = u16::try_from(at).ok().filter(|_| recognised.proven)?;
+        let after = last_change.is_none_or(|change| change < recognised.command);
+        Some(ToolProof { tool, is_after_changes: after })
     };
-    let mut proves: Vec<Proof> = proposal.recognised.iter().filter_map(number).collect();
+    let mut proves: Vec<ToolProof> = proposal.recognised.iter().filter_map(number).collect();
     proves.dedup();
-    proves.truncate(PROVES_MAX);
-    Call {
+    proves.truncate(PROOFS_MAX);
+    InFlightCall {
         id,
         actor: record.event.actor.clone(),
         tool: proposal.tool.name.to_string(),
         kind: proposal.tool.kind,
         args: record.facts.observed.args,
-        asked,
-        changes: reads::changes(proposal),
-        changed: false,
-        files: reads::noted(fold.definition, proposal),
-        proves,
+        needs_approval: asked,
+        changes: read_before_write::expected_changes(proposal),
+        saw_change: false,
+        files: read_before_write::files_to_check(fold.definition, proposal),
+        proofs: proves,
         epoch: state.epoch,
-        carried: custom::carried(record.facts),
-        opened: loops::opened(
+        carried: custom::carried_texts(record.facts),
+        opened: loops::open_call_signature(
             state,
             fold.definition,
             proposal,
             record.event,
             record.facts.observed.args,
         ),
-        bits: Bits::of(fold.definition, fold.place, state, proposal),
+        bits: CallBits::for_call(fold.definition, fold.place, state, proposal),
     }
 }
 
-fn unresolved(state: &mut State, call: &Call) {
+fn close_unresolved(state: &mut SessionState, call: &InFlightCall) {
     let changes = call.mutates() || call.changes_code();
-    if call.asked {
-        // Nobody said that it may run.
+    if call.needs_approval {
+        // No person has approved it.
         state.invocations.denied += 1;
         if let Some(id) = &call.id {
-            state.remember_gone(id, Why::Unresolved, changes);
+            state.remember_closed_call(id, CloseReason::Unresolved, changes);
         }
         return;
     }
     state.invocations.unresolved += 1;
     if let Some(id) = &call.id {
-        state.remember_gone(id, Why::Unresolved, changes);
+        state.remember_closed_call(id, CloseReason::Unresolved, changes);
     }
-    touched(state, call);
+    record_effects(state, call);
 }
 
-/// A call that changes files makes a new epoch, even one that failed or was
-/// broken off: nobody knows how far it came.
-fn touched(state: &mut State, call: &Call) {
-    state.work += u64::from(call.changes != Changes::Nothing);
+/// A call that changes files starts a new epoch, even if it failed or was cancelled, because its
+/// progress is unknown.
+fn record_effects(state: &mut SessionState, call: &InFlightCall) {
+    state.work += u64::from(call.changes != ChangeCertainty::Nothing);
     if call.mutates() {
         state.epoch += 1;
-        state.saw_change(call.changes_code(), call.bits.docs);
+        state.record_change(call.changes_code(), call.bits.docs);
     } else if call.changes_code() {
-        state.suspects_change();
+        state.record_possible_change();
     }
-    if call.bits.hidden != Hidden::Nothing {
-        state.progress.saw_change();
+    if call.bits.hidden != HiddenChange::Nothing {
+        state.progress.record_possible_change();
     }
 }
 
-/// A change of which nobody knows what it changed.
-fn changed_something(state: &mut State) {
+/// Records a change whose extent is unknown.
+fn record_unknown_change(state: &mut SessionState) {
     state.epoch += 1;
-    state.saw_change(true, false);
+    state.record_change(true, false);
 }
 
-/// What becomes of the session itself.
-pub(crate) fn end(state: &mut State, fold: Fold<'_>) {
-    let Fold { definition, record, said, .. } = fold;
+/// Updates the session itself: its phase, deadline, attempts and pauses.
+pub(crate) fn apply_session_end(state: &mut SessionState, fold: FoldInput<'_>) {
+    let FoldInput { definition, record, person_action: said, .. } = fold;
     let verdict = record.verdict;
     match &record.event.kind {
         EventKind::SessionStarted(SessionStarted { deadline, .. })
@@ -300,16 +316,16 @@ pub(crate) fn end(state: &mut State, fold: Fold<'_>) {
             if matches!(state.phase, Phase::Ended(_)) {
                 state.phase = Phase::Running;
             }
-            // The earliest counts: a deadline is an allowance, and only shrinks.
+            // The earliest deadline counts: a deadline is an allowance and can only shrink.
             state.deadline = [state.deadline, *deadline].into_iter().flatten().min();
         }
         EventKind::AttemptStarted(AttemptStarted { attempt }) => {
-            // Bounded in every mode, also where the objection is only observed.
-            let known = state.attempts.iter().any(|open| open.id == *attempt);
-            if verdict.lets_run() && !known && state.attempts.len() < ATTEMPTS_MAX {
+            // The number is limited in every mode, even if the violation is only observed.
+            let exists = state.attempts.iter().any(|open| open.id == *attempt);
+            if verdict.allows_run() && !exists && state.attempts.len() < ATTEMPTS_MAX {
                 let policies = state.policies.clone();
                 let since = record.seq;
-                state.attempts.push(Attempt { id: attempt.clone(), policies, since });
+                state.attempts.push(AttemptInProgress { id: attempt.clone(), policies, since });
             }
         }
         EventKind::AttemptEnded(AttemptEnded { attempt, result }) => {
@@ -318,28 +334,28 @@ pub(crate) fn end(state: &mut State, fold: Fold<'_>) {
             };
             let open = state.attempts.remove(at);
             if *result != AttemptResult::Commit {
-                // Policies forget what a failed attempt earned, and with it end
-                // the attempts that began inside. Budgets don't forget: an
-                // allowance only ever goes down. Undoing files changes files.
+                // A rollback restores the policies, which removes what the attempt earned. It also
+                // ends the attempts that began inside this one. Budgets are not restored, because
+                // an allowance only goes down. Undoing files changes files.
                 state.policies = open.policies;
                 state.reads.forget_since(open.since);
                 state.attempts.truncate(at);
-                changed_something(state);
+                record_unknown_change(state);
             }
         }
         EventKind::Control(Control { by, why, .. }) => match said {
-            Some(Action::Pause) => {
+            Some(ControlAction::Pause) => {
                 let (by, why) = (short_text(by.as_deref()), short_text(why.as_deref()));
-                let paused = Paused::by_person(by, why);
-                state.paused = Some(paused.put_over(state.paused.take()));
+                let paused = PauseState::by_person(by, why);
+                state.paused = Some(paused.on_top_of(state.paused.take()));
             }
-            Some(Action::Reset) => reset(definition, state),
+            Some(ControlAction::Reset) => reset_session(definition, state),
             _ => {}
         },
         _ => {}
     }
-    let over = verdict.is_enforced(Decision::Stop)
-        || said == Some(Action::Stop)
+    let ends = verdict.is_enforced(Decision::Stop)
+        || said == Some(ControlAction::Stop)
         || matches!(
             record.event.kind,
             EventKind::AttemptEnded(AttemptEnded { result: AttemptResult::Stuck, .. })
@@ -351,37 +367,37 @@ pub(crate) fn end(state: &mut State, fold: Fold<'_>) {
         {
             state.phase = Phase::Ended(stop.into());
         }
-        Some(stop) if over => state.phase = Phase::Stopped(stop.into()),
+        Some(stop) if ends => state.phase = Phase::Stopped(stop.into()),
         _ => {}
     }
 }
 
-/// Opens the session anew: what was used up and earned is forgotten, what was
-/// done to the workspace is not.
-fn reset(definition: &Definition, state: &mut State) {
+/// Reopens the session. Budgets and earned permissions are reset. The record of changes in the
+/// workspace is not.
+fn reset_session(definition: &Definition, state: &mut SessionState) {
     state.phase = Phase::Running;
     state.paused = None;
-    state.marked = Marked::default();
+    state.control_files = PresentControlFiles::default();
     state.deadline = None;
     state.turn = state.turn.next();
-    // Iterations are counted anew, so the cap has to begin where they do.
+    // Iterations are counted from the start, so the cap has to start with them.
     state.progress.reset(state.epoch);
-    state.spent.reset(state.clock.elapsed_ms(), iterations::ended(state));
+    state.spent.reset(state.clock.elapsed_ms(), iterations::finished_iterations(state));
     state.actors.reset_fills();
     state.usage.reset(state.turn.number);
     state.policies = initial_policies(definition);
     state.reads.clear();
-    state.asks = Asks::default();
+    state.approvals = Approvals::default();
     state.overrides = Overrides::default();
-    state.actors.of_person(&ActorId::main()).for_each(|actor| actor.looping.human());
+    state.actors.reached_by_prompt(&ActorId::main()).for_each(|actor| actor.looping.reset());
     state.attempts.clear();
-    feedback::reset(&mut state.feedback);
+    feedback::reset_cadences(&mut state.feedback);
     state.dirty.reset();
-    state.advised = Advised::default();
-    state.fallback.begin();
+    state.advised = AdvisorUsage::default();
+    state.fallback.reset();
 }
 
-/// Texts that people give are kept short: the state is bounded.
+/// Shortens a text that a person gives, because the state is bounded.
 fn short_text(text: Option<&str>) -> Option<String> {
     text.map(|text| text.chars().take(200).collect())
 }

@@ -1,8 +1,8 @@
-//! What is known of models: what they cost, and how much they hold.
+//! What is known about models: their prices and the sizes of their context windows.
 //!
-//! Both come from a table with a date, which travels in the definition: a
-//! journal is priced the same wherever it is replayed. A model that is not in
-//! the table has no price, and that is never the same as costing nothing.
+//! Both come from a dated table that is part of the definition, so a replay of a journal gives the
+//! same costs on every machine. A model that is not in the table has no price. That is not the same
+//! as costing nothing.
 
 use alloc::format;
 use alloc::string::String;
@@ -12,129 +12,129 @@ use serde::{Deserialize, Serialize};
 
 use crate::state::UsageTotals;
 
-/// Millionths of a dollar in one.
-const MICROS: u64 = 1_000_000;
+/// Millionths of a dollar in one dollar.
+const MICROS_PER_USD: u64 = 1_000_000;
 
-/// Prices are given for so many tokens.
-const PER_TOKENS: u128 = 1_000_000;
+/// Prices are given for this number of tokens.
+const TOKENS_PER_PRICE: u128 = 1_000_000;
 
-/// What marks a model that is used with the long window.
-const LONG: &str = "[1m]";
+/// The suffix of a model that is used with the long context window.
+const LONG_WINDOW_SUFFIX: &str = "[1m]";
 
-/// The long window.
-const LONG_WINDOW: u64 = 1_000_000;
+/// The size of the long context window, in tokens.
+const LONG_WINDOW_TOKENS: u64 = 1_000_000;
 
-/// Who may stand before the name of a model, with a slash between.
-const SERVERS: [&str; 8] =
+/// The servers that may precede the name of a model, separated by a slash.
+const SERVER_PREFIXES: [&str; 8] =
     ["anthropic", "openai", "google", "gemini", "models", "qwen", "alibaba", "dashscope"];
 
-/// What stands before a name in one of their clouds, perhaps behind a region:
-/// `us.anthropic.`.
-const IN_CLOUD: &str = "anthropic.";
-const REGIONS: [&str; 8] = ["", "global.", "us.", "us-gov.", "eu.", "apac.", "au.", "jp."];
+/// The prefix of a model name in the provider's cloud, possibly after a region: `us.anthropic.`.
+const CLOUD_PREFIX: &str = "anthropic.";
+const CLOUD_REGIONS: [&str; 8] = ["", "global.", "us.", "us-gov.", "eu.", "apac.", "au.", "jp."];
 
-/// How many digits a date or a version has at least: `model-5-5` is not a version of
-/// `model-5`.
-const VERSION_DIGITS: usize = 3;
+/// The minimum number of digits of a date or a version: `model-5-5` is not a version of `model-5`.
+const VERSION_DIGITS_MIN: usize = 3;
 
-/// The tables of one date; empty where nothing asks for them.
+/// The tables of one date; empty if no part of the definition needs them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Models {
-    /// When the built-in part was true.
+pub struct ModelTables {
+    /// The date of the built-in tables.
     pub dated: String,
-    /// What models cost.
-    pub prices: Vec<Price>,
-    /// What some of them cost where the prompt is long.
+    /// The prices of models.
+    pub prices: Vec<ModelPrice>,
+    /// The prices of some models for long prompts.
     #[serde(default)]
-    pub long: Vec<LongPrice>,
-    /// How much models hold, by the beginning of their names.
+    pub long: Vec<LongPromptPrice>,
+    /// The context windows of models, by the beginning of their names.
     pub windows: Vec<(String, u64)>,
 }
 
-/// What a model costs, all of a request, once its prompt is long.
+/// The price of a model for a whole request, if the prompt of the request is long.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LongPrice {
-    /// A prompt with more tokens than this is.
+pub struct LongPromptPrice {
+    /// A prompt with more tokens than this is long.
     pub above: u64,
-    /// What it costs then.
-    pub price: Price,
+    /// The price for such a request.
+    pub price: ModelPrice,
 }
 
-/// What a model costs, in millionths of a dollar for a million tokens.
+/// The price of a model, in millionths of a dollar for a million tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Price {
-    /// The model, with or without a date or version behind.
+pub struct ModelPrice {
+    /// The name of the model. A model with this name and a date or version also matches.
     pub model: String,
-    /// Tokens read.
+    /// Input tokens.
     pub input: u64,
-    /// Tokens written.
+    /// Output tokens.
     pub output: u64,
-    /// Tokens read from the provider's cache.
+    /// Input tokens that come from the provider's cache.
     pub cache_read: u64,
-    /// Tokens written to the provider's cache.
+    /// Input tokens that are written to the provider's cache.
     pub cache_creation: u64,
 }
 
-impl Models {
-    /// The price of a model. Where it has several, because of who serves it, the
-    /// one that says so.
-    pub fn price(&self, model: &str) -> Option<&Price> {
-        let served = self.prices_of(model).find(|price| is_of(model, &price.model));
+impl ModelTables {
+    /// The price of a model. If several servers have their own prices, the entry that names the
+    /// server counts.
+    pub fn price(&self, model: &str) -> Option<&ModelPrice> {
+        let served = self.prices_of(model).find(|price| is_version_of(model, &price.model));
         served.or_else(|| self.prices_of(model).next())
     }
 
-    /// What stands under the longest name that fits a model, whoever serves it.
-    pub fn prices_of(&self, model: &str) -> impl Iterator<Item = &Price> {
-        let model = plain(model);
-        let fits = move |price: &&Price| is_of(model, plain(&price.model));
-        let length = |price: &Price| plain(&price.model).len();
+    /// All prices under the longest name that matches a model, for any server.
+    pub fn prices_of(&self, model: &str) -> impl Iterator<Item = &ModelPrice> {
+        let model = without_server(model);
+        let fits = move |price: &&ModelPrice| is_version_of(model, without_server(&price.model));
+        let length = |price: &ModelPrice| without_server(&price.model).len();
         let longest = self.prices.iter().filter(fits).map(length).max();
         self.prices.iter().filter(fits).filter(move |price| Some(length(price)) == longest)
     }
 
-    /// What a request costs; none where the model has no price.
+    /// The cost of a request; `None` if the model has no price.
     pub(crate) fn cost(&self, model: &str, used: &UsageTotals) -> Option<u64> {
         let price = self.price(model)?;
         let prompt = used.in_context().saturating_sub(used.output);
         let long = self.long.iter().filter(|long| prompt > long.above);
         let long = long.map(|long| &long.price);
-        let long = long.filter(|long| is_of(plain(model), plain(&long.model)));
-        // No name that is added beside the table makes a long prompt cheaper.
+        let long =
+            long.filter(|long| is_version_of(without_server(model), without_server(&long.model)));
+        // A price that the definition adds to the table must not make a long prompt cheaper.
         long.chain([price]).map(|price| price.of(used)).max()
     }
 
-    /// How much the model of a request holds. A client that marks the main
-    /// agent's model as the long one does so at its start, and not in reports;
-    /// and a request that was larger than the table says proves it wrong.
+    /// The context window of a request's model. A client that uses the main agent's model with the
+    /// long window reports that only at the start of the session, not with each request. A request
+    /// that is larger than the window in the table shows that the table is wrong.
     pub(crate) fn window_of(
         &self,
         model: Option<&str>,
         of_main: Option<&str>,
         used: u64,
     ) -> Option<u64> {
-        let marked = of_main.and_then(|main| main.strip_suffix(LONG)).filter(|main| {
+        let long = of_main.and_then(|main| main.strip_suffix(LONG_WINDOW_SUFFIX)).filter(|main| {
             model.is_none_or(|model| model.starts_with(main) || main.starts_with(model))
         });
-        if marked.is_some() {
-            return Some(LONG_WINDOW);
+        if long.is_some() {
+            return Some(LONG_WINDOW_TOKENS);
         }
         let window = self.window(model.or(of_main)?)?;
-        Some(if used > window { window.max(LONG_WINDOW) } else { window })
+        Some(if used > window { window.max(LONG_WINDOW_TOKENS) } else { window })
     }
 
-    /// How much a model holds: families share a window, so any beginning fits.
+    /// The context window of a model. All models of a family have the same window, so a prefix of
+    /// the name is enough.
     pub fn window(&self, model: &str) -> Option<u64> {
-        if model.ends_with(LONG) {
-            return Some(LONG_WINDOW);
+        if model.ends_with(LONG_WINDOW_SUFFIX) {
+            return Some(LONG_WINDOW_TOKENS);
         }
-        let model = plain(model);
+        let model = without_server(model);
         let fits = self.windows.iter().filter(|(name, _)| model.starts_with(name.as_str()));
         fits.max_by_key(|(name, _)| name.len()).map(|(_, window)| *window)
     }
 }
 
-impl Price {
-    /// What a request costs, rounded up: what was used is never free.
+impl ModelPrice {
+    /// The cost of a request, rounded up, so that used tokens are never free.
     pub(crate) fn of(&self, used: &UsageTotals) -> u64 {
         let parts = [
             (used.input, self.input),
@@ -145,10 +145,10 @@ impl Price {
         let sum = parts.iter().fold(0_u128, |sum, (tokens, price)| {
             sum.saturating_add(u128::from(*tokens).saturating_mul(u128::from(*price)))
         });
-        u64::try_from(sum.div_ceil(PER_TOKENS)).unwrap_or(u64::MAX)
+        u64::try_from(sum.div_ceil(TOKENS_PER_PRICE)).unwrap_or(u64::MAX)
     }
 
-    /// Whether nothing costs less here than there.
+    /// Whether no kind of token is cheaper than in the other price.
     pub fn is_at_least(&self, other: &Self) -> bool {
         self.input >= other.input
             && self.output >= other.output
@@ -157,21 +157,21 @@ impl Price {
     }
 }
 
-/// A model without who serves it: `anthropic/`, `models/`, `us.anthropic.`.
-fn plain(model: &str) -> &str {
+/// The name of a model without its server: `anthropic/`, `models/`, `us.anthropic.`.
+fn without_server(model: &str) -> &str {
     let (path, name) = model.rsplit_once('/').unwrap_or(("", model));
-    if let Some((region, name)) = name.split_once(IN_CLOUD)
-        && REGIONS.contains(&region)
+    if let Some((region, name)) = name.split_once(CLOUD_PREFIX)
+        && CLOUD_REGIONS.contains(&region)
     {
         return name;
     }
     let server = path.rsplit('/').next().unwrap_or_default();
-    if SERVERS.contains(&server) { name } else { model }
+    if SERVER_PREFIXES.contains(&server) { name } else { model }
 }
 
-/// Whether a model goes by a name: the rest is a date, a version or a mark.
-/// `gpt-4o-mini` is not a `gpt-4o`.
-fn is_of(model: &str, name: &str) -> bool {
+/// Whether a model has this name, possibly followed by a date, a version or a suffix. `gpt-4o-mini`
+/// is not a `gpt-4o`.
+fn is_version_of(model: &str, name: &str) -> bool {
     let Some(rest) = model.strip_prefix(name) else { return false };
     let mut letters = rest.chars();
     match letters.next() {
@@ -184,19 +184,19 @@ fn is_of(model: &str, name: &str) -> bool {
 /// Whether a text begins with a date or a version: `20250929`, `001`, `v1:0`, `latest`.
 fn is_version(text: &str) -> bool {
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
-    digits(text) >= VERSION_DIGITS
+    digits(text) >= VERSION_DIGITS_MIN
         || text.strip_prefix('v').is_some_and(|rest| digits(rest) > 0)
         || text.starts_with("latest")
         || text.starts_with("default")
 }
 
-/// "2.50", for people: dollars with at least two decimals.
-pub fn usd(micros: u64) -> String {
-    let (whole, rest) = (micros / MICROS, micros % MICROS);
+/// An amount in dollars with at least two decimals, such as "2.50", for people.
+pub fn format_usd(micros: u64) -> String {
+    let (whole, rest) = (micros / MICROS_PER_USD, micros % MICROS_PER_USD);
     let decimals = format!("{rest:06}");
     let short = decimals.trim_end_matches('0');
-    let kept = decimals.get(..short.len().max(2)).unwrap_or(&decimals);
-    format!("{whole}.{kept}")
+    let shown = decimals.get(..short.len().max(2)).unwrap_or(&decimals);
+    format!("{whole}.{shown}")
 }
 
 #[cfg(test)]
@@ -204,14 +204,14 @@ mod tests {
     use super::*;
     use alloc::string::ToString;
 
-    fn price(model: &str, input: u64) -> Price {
-        Price { model: model.to_string(), input, output: 0, cache_read: 0, cache_creation: 0 }
+    fn price(model: &str, input: u64) -> ModelPrice {
+        ModelPrice { model: model.to_string(), input, output: 0, cache_read: 0, cache_creation: 0 }
     }
 
     #[test]
     fn the_longest_name_that_fits_counts() {
         let prices = Vec::from([price("gpt-4o", 1), price("gpt-4o-2024-05-13", 2), price("o3", 3)]);
-        let models = Models { prices, ..Models::default() };
+        let models = ModelTables { prices, ..ModelTables::default() };
         for (model, input) in [
             ("gpt-4o", Some(1)),
             ("gpt-4o-2024-08-06", Some(1)),
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn who_serves_a_model_is_passed_over() {
+    fn the_server_of_a_model_is_ignored() {
         let prices = Vec::from([
             price("opus-5", 1),
             price("azure/opus-5", 2),
@@ -245,7 +245,7 @@ mod tests {
             price("o", 5),
         ]);
         let windows = Vec::from([("opus-".to_string(), 7)]);
-        let models = Models { prices, windows, ..Models::default() };
+        let models = ModelTables { prices, windows, ..ModelTables::default() };
         for (model, input) in [
             ("anthropic/opus-5", Some(1)),
             ("openrouter/anthropic/opus-5-20260724", Some(1)),
@@ -271,9 +271,9 @@ mod tests {
     }
 
     #[test]
-    fn a_long_prompt_costs_what_long_prompts_do() {
-        let long = |model, above, input| LongPrice { above, price: price(model, input) };
-        let models = Models {
+    fn a_long_prompt_has_its_own_price() {
+        let long = |model, above, input| LongPromptPrice { above, price: price(model, input) };
+        let models = ModelTables {
             prices: Vec::from([
                 price("m", 1_000_000),
                 price("openai/m-001", 1_000_000),
@@ -284,14 +284,14 @@ mod tests {
                 long("m", 200, 6_000_000),
                 long("dear", 100, 2_000_000),
             ]),
-            ..Models::default()
+            ..ModelTables::default()
         };
         let cost = |model, input, cache_read, output| {
             models.cost(model, &UsageTotals { input, output, cache_read, ..UsageTotals::default() })
         };
         assert_eq!(cost("m", 100, 0, 900), Some(100));
         assert_eq!(cost("m", 101, 0, 0), Some(202));
-        // What came from a cache is part of the prompt.
+        // Tokens from the cache are part of the prompt.
         assert_eq!(cost("m-2026-01-01", 1, 100, 0), Some(2));
         assert_eq!(cost("m", 201, 0, 0), Some(1206));
         assert_eq!(cost("dear", 101, 0, 0), Some(909));
@@ -300,9 +300,9 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_the_familys_and_a_mark_makes_it_long() {
+    fn models_of_a_family_share_a_window_and_a_suffix_selects_the_long_one() {
         let windows = Vec::from([("claude-".to_string(), 200_000), ("gpt-5".to_string(), 400_000)]);
-        let models = Models { windows, ..Models::default() };
+        let models = ModelTables { windows, ..ModelTables::default() };
         assert_eq!(models.window("claude-sonnet-4-5-20250929"), Some(200_000));
         assert_eq!(models.window("claude-sonnet-4-5[1m]"), Some(1_000_000));
         assert_eq!(models.window("mystery"), None);
@@ -315,12 +315,12 @@ mod tests {
         assert_eq!(price("m", 1).of(&used), 1);
         assert_eq!(price("m", 0).of(&used), 0);
         let huge = UsageTotals { input: u64::MAX, output: u64::MAX, ..UsageTotals::default() };
-        let dear = Price { output: u64::MAX, ..price("m", u64::MAX) };
+        let dear = ModelPrice { output: u64::MAX, ..price("m", u64::MAX) };
         assert_eq!(dear.of(&huge), u64::MAX);
     }
 
     #[test]
-    fn dollars_keep_the_decimals_that_matter() {
+    fn dollars_have_only_significant_decimals() {
         for (micros, text) in [
             (0, "0.00"),
             (2_500_000, "2.50"),
@@ -328,7 +328,7 @@ mod tests {
             (1, "0.000001"),
             (u64::MAX, "18446744073709.551615"),
         ] {
-            assert_eq!(usd(micros), text);
+            assert_eq!(format_usd(micros), text);
         }
     }
 }

@@ -1,14 +1,17 @@
-//! "Did you mean": the known name closest to one that is not known.
+//! "Did you mean …?": the valid name that is closest to an invalid one.
 
 use alloc::vec::Vec;
 
-/// How many letters of a name are looked at.
-const LETTERS_MAX: usize = 64;
+/// How many letters of a name are compared.
+const COMPARED_LETTERS_MAX: usize = 64;
 
-/// The candidate nearest to `name`, if it is near enough to be a likely slip.
-pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // A third of the letters that are looked at may differ, and at least one.
-    let allowed = (name.chars().take(LETTERS_MAX).count() / 3).max(1);
+/// The candidate nearest to `name`, if it is close enough that `name` is probably a typing error.
+pub fn nearest_name<'a>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    // A third of the compared letters may differ, and at least one.
+    let allowed = (name.chars().take(COMPARED_LETTERS_MAX).count() / 3).max(1);
     candidates
         .into_iter()
         .map(|candidate| (distance(name, candidate), candidate))
@@ -19,8 +22,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 
 /// How many letters must be added, removed, replaced or swapped with a neighbour.
 fn distance(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.to_lowercase().chars().take(LETTERS_MAX).collect();
-    let b: Vec<char> = b.to_lowercase().chars().take(LETTERS_MAX).collect();
+    let a: Vec<char> = a.to_lowercase().chars().take(COMPARED_LETTERS_MAX).collect();
+    let b: Vec<char> = b.to_lowercase().chars().take(COMPARED_LETTERS_MAX).collect();
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();
     let get = |row: &[usize], at: usize| row.get(at).copied().unwrap_or(usize::MAX / 2);
@@ -46,12 +49,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_finds_its_name_and_a_stranger_does_not() {
-        let known = ["files", "limits", "tools", "completion"];
-        assert_eq!(nearest("fiels", known), Some("files"));
-        assert_eq!(nearest("completoin", known), Some("completion"));
-        assert_eq!(nearest("Tool", known), Some("tools"));
-        assert_eq!(nearest("zzz", known), None);
-        assert_eq!(nearest(&"x".repeat(5000), known), None, "however long it is");
+    fn a_misspelt_name_finds_its_candidate_and_an_unrelated_one_does_not() {
+        let names = ["files", "limits", "tools", "completion"];
+        assert_eq!(nearest_name("fiels", names), Some("files"));
+        assert_eq!(nearest_name("completoin", names), Some("completion"));
+        assert_eq!(nearest_name("Tool", names), Some("tools"));
+        assert_eq!(nearest_name("zzz", names), None);
+        assert_eq!(nearest_name(&"x".repeat(5000), names), None, "a long name must not match");
     }
 }

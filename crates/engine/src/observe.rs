@@ -1,7 +1,7 @@
-//! The pure step before a decision: what a record keeps of large payloads.
+//! The pure step before a decision: extracts what a record stores of large payloads.
 //!
-//! The engine decides on what the record holds and on nothing else, so that a
-//! raw payload may expire without breaking replay.
+//! The engine decides only on the contents of the record, so that a raw payload may expire without
+//! breaking replay.
 
 mod error;
 mod refusal;
@@ -19,45 +19,45 @@ use jackline_shell::LINE_BYTES_MAX;
 use crate::definition::Definition;
 use crate::digest::{Digest, Digest128};
 use crate::event::{
-    Arguments, Elided, Event, EventKind, Payload, Payloads, ToolFinished, ToolProposed,
+    Arguments, Elided, Event, EventKind, Payload, PayloadVisitor, ToolFinished, ToolProposed,
 };
 use crate::json;
-use crate::tool::Kind;
+use crate::tool::ToolKind;
 
 pub use error::ErrorClass;
-pub use summary::{BuildOutcome, Runner, Summaries, TestSummary, TestVerdict, summaries};
+pub use summary::{BuildOutcome, Summaries, TestRunner, TestSummary, TestVerdict, parse_summaries};
 
-/// Texts longer than this are kept in a blob instead of the record.
+/// Texts longer than this are stored in a blob instead of the record.
 pub const BLOB_OVER_BYTES: usize = 64 * 1024;
 
 /// Within arguments above [`BLOB_OVER_BYTES`], strings longer than this go to blobs.
-const ARGUMENT_OVER_BYTES: usize = 4 * 1024;
+const ELIDED_STRING_OVER_BYTES: usize = 4 * 1024;
 
-/// How much of either end of an elided text stays in the record.
-const ENDS_BYTES: usize = 512;
+/// How many bytes of each end of an elided text stay in the record.
+const ELIDED_END_BYTES: usize = 512;
 
-/// A payload that the record only points to.
+/// A payload that is stored outside the record. The record contains only its digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Blob {
-    /// Its name.
+    /// The digest, which is its name.
     pub sha256: Digest,
     /// Its contents.
     pub bytes: Vec<u8>,
 }
 
-/// What was seen of an event's payloads, recorded with it.
+/// What was observed in an event's payloads. It is recorded with the event.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Observation {
-    /// Fingerprint of the canonical arguments of a proposed call.
+    /// The fingerprint of the canonical arguments of a proposed call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Digest128>,
-    /// Length and fingerprint of a result.
+    /// The observation of a result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<ObservedResult>,
 }
 
-/// What was seen of a tool's result.
+/// What was observed in a tool's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ObservedResult {
@@ -65,69 +65,70 @@ pub struct ObservedResult {
     pub bytes: u64,
     /// Its fingerprint.
     pub digest: Digest128,
-    /// The same without what changes by itself: times, durations, process
-    /// numbers. Left out where there is no such thing.
+    /// The fingerprint without parts that differ on every run: times, durations, process numbers.
+    /// `None` if the result has no such parts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scrubbed: Option<Digest128>,
-    /// Which error it is, where the call failed.
+    /// The class of its error, if the call failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorClass>,
-    /// What it says of tests that were run.
+    /// The test summary in the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestSummary>,
-    /// What it says of a build.
+    /// The build outcome in the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<BuildOutcome>,
 }
 
 impl ObservedResult {
-    /// What two results have in common that say the same.
-    pub(crate) fn says(&self) -> Digest128 {
+    /// A digest that is equal for two results with the same content.
+    pub(crate) fn content_digest(&self) -> Digest128 {
         self.scrubbed.unwrap_or(self.digest)
     }
 }
 
-/// Looks at an event's payloads. Call it before they are elided: what it sees
-/// is all that a decision will know of them.
+/// Observes an event's payloads. This must be called before they are elided, because a decision
+/// knows nothing else about them.
 pub fn observe(event: &Event) -> Observation {
     match &event.kind {
         EventKind::ToolProposed(ToolProposed { args, .. }) => Observation {
             args: Some(match args {
-                Arguments::Parsed(value) => json::digest(value),
+                Arguments::Parsed(value) => json::canonical_digest(value),
                 Arguments::Text(payload) => text_digest(payload),
             }),
             result: None,
         },
         EventKind::ToolFinished(ToolFinished { result: Some(result), .. }) => {
-            observe_known(event, observe_result(result))
+            observe_with_result(event, observe_result(result))
         }
         _ => Observation::default(),
     }
 }
 
-/// The same for an event with a result of which is known what it says.
-pub fn observe_known(event: &Event, says: ObservedResult) -> Observation {
+/// Observes an event with a result that was already observed.
+pub fn observe_with_result(event: &Event, observed: ObservedResult) -> Observation {
     let EventKind::ToolFinished(ToolFinished { result: Some(result), status, exit_code, .. }) =
         &event.kind
     else {
         return Observation::default();
     };
-    let error = error::classify(result.head(), *status, *exit_code);
-    Observation { args: None, result: Some(ObservedResult { error, ..says }) }
+    let error = error::classify_error(result.head(), *status, *exit_code);
+    Observation { args: None, result: Some(ObservedResult { error, ..observed }) }
 }
 
-/// The fingerprint of arguments that came as text: what they say counts, not how
-/// it is written.
+/// The fingerprint of arguments that came as text. Equal values have equal fingerprints, whatever
+/// their formatting is.
 fn text_digest(payload: &Payload) -> Digest128 {
-    let said = match payload {
+    let parsed = match payload {
         Payload::Inline(text) => json::parse_strict(text.as_bytes()).ok(),
         Payload::Elided { .. } => None,
     };
-    said.filter(Value::is_object)
-        .map_or_else(|| payload_digest(payload).1, |said| json::digest(&said))
+    parsed
+        .filter(Value::is_object)
+        .map_or_else(|| payload_digest(payload).1, |parsed| json::canonical_digest(&parsed))
 }
 
-/// Length and fingerprint.
+/// The length and the fingerprint of a payload.
 fn payload_digest(payload: &Payload) -> (u64, Digest128) {
     match payload {
         Payload::Inline(text) => (text.len() as u64, Digest128::of(text.as_bytes())),
@@ -135,92 +136,102 @@ fn payload_digest(payload: &Payload) -> (u64, Digest128) {
     }
 }
 
-/// What a result says, whatever became of its call.
+/// Observes a result, without regard to the status of its call.
 fn observe_result(result: &Payload) -> ObservedResult {
     match result {
         Payload::Inline(text) => observe_text(text),
         Payload::Elided { .. } => {
             let (bytes, digest) = payload_digest(result);
-            // Its two ends are too short to tell more.
+            // The two ends of an elided result are too short for more.
             ObservedResult { bytes, digest, scrubbed: None, error: None, tests: None, build: None }
         }
     }
 }
 
-/// The same for a result that is all there.
+/// Observes a complete result text.
 pub fn observe_text(text: &str) -> ObservedResult {
     let (bytes, digest) = (text.len() as u64, Digest128::of(text.as_bytes()));
-    let Summaries { tests, build } = summaries(text);
-    ObservedResult { bytes, digest, scrubbed: scrub::scrub(text), error: None, tests, build }
+    let Summaries { tests, build } = parse_summaries(text);
+    ObservedResult {
+        bytes,
+        digest,
+        scrubbed: scrub::scrubbed_digest(text),
+        error: None,
+        tests,
+        build,
+    }
 }
 
-/// How long a value may be that stays although the rest of the arguments goes.
-const STAYS_BYTES_MAX: usize = 8 * 1024;
+/// The longest value that stays in a record although the other arguments are elided.
+const RETAINED_VALUE_BYTES_MAX: usize = 8 * 1024;
 
-/// Moves what is too large for a record into blobs. A command line stays, as
-/// far as it can be understood, and so do the paths that a tool is declared to
-/// take: they are what a decision rests on.
+/// Moves payloads that are too large for a record into blobs. A command line stays in the record up
+/// to the length that can be parsed. The declared path arguments of a tool stay too. Decisions
+/// depend on both.
 pub fn elide(event: &mut Event, definition: &Definition) -> Vec<Blob> {
-    let staying = staying(event, definition);
+    let retained = retained_values(event, definition);
     let mut elider = Elider(Vec::new());
-    let line = staying.first().filter(|stays| stays.line).map(|stays| stays.pointer.clone());
-    if let (Some(pointer), Some(args)) = (line, arguments(event))
+    let line = retained.first().filter(|value| value.line).map(|value| value.pointer.clone());
+    if let (Some(pointer), Some(args)) = (line, arguments_mut(event))
         && let Some(line) = args.pointer_mut(&pointer)
     {
-        // Out of the way, so that it does not count.
+        // The line is taken out first, so that it does not count as a large value.
         line.take();
     }
-    event.visit(&mut elider);
-    if let Some(args) = arguments(event) {
-        staying.into_iter().for_each(|stays| put(args, &stays.pointer, stays.value));
+    event.visit_payloads(&mut elider);
+    if let Some(args) = arguments_mut(event) {
+        retained.into_iter().for_each(|value| insert_at_pointer(args, &value.pointer, value.value));
     }
     elider.0
 }
 
 /// A value that stays in the record.
-struct Stays {
+struct RetainedValue {
     pointer: String,
     value: Value,
     line: bool,
 }
 
-fn arguments(event: &mut Event) -> Option<&mut Value> {
+fn arguments_mut(event: &mut Event) -> Option<&mut Value> {
     match &mut event.kind {
         EventKind::ToolProposed(ToolProposed { args: Arguments::Parsed(args), .. }) => Some(args),
         _ => None,
     }
 }
 
-/// What stays of the arguments of a call, the command line first.
-fn staying(event: &Event, definition: &Definition) -> Vec<Stays> {
+/// The arguments of a call that stay in the record, the command line first.
+fn retained_values(event: &Event, definition: &Definition) -> Vec<RetainedValue> {
     let EventKind::ToolProposed(ToolProposed { tool, args: Arguments::Parsed(args), .. }) =
         &event.kind
     else {
         return Vec::new();
     };
-    if size(args) <= BLOB_OVER_BYTES {
+    if record_size(args) <= BLOB_OVER_BYTES {
         return Vec::new();
     }
-    let tool = definition.resolve(tool.as_str());
-    let line = (tool.kind == Kind::Exec).then(|| tool.line_pointer(args).to_string());
+    let tool = definition.resolve_tool(tool.as_str());
+    let line = (tool.kind == ToolKind::Exec).then(|| tool.command_line_pointer(args).to_string());
     let declared = tool.declared.into_iter();
     let paths = declared.flat_map(|tool| {
         let lines = tool.offset.iter().chain(&tool.limit);
         tool.paths.read.iter().chain(&tool.paths.write).chain(lines)
     });
-    let most = |line: bool| if line { LINE_BYTES_MAX + 2 } else { STAYS_BYTES_MAX };
+    let bytes_max = |line: bool| if line { LINE_BYTES_MAX + 2 } else { RETAINED_VALUE_BYTES_MAX };
     let pointers = line.into_iter().map(|pointer| (pointer, true));
     pointers
         .chain(paths.map(|pointer| (pointer.clone(), false)))
         .filter_map(|(pointer, line)| {
-            let value = args.pointer(&pointer).filter(|value| size(value) <= most(line))?.clone();
-            Some(Stays { pointer, value, line })
+            let value = args
+                .pointer(&pointer)
+                .filter(|value| record_size(value) <= bytes_max(line))?
+                .clone();
+            Some(RetainedValue { pointer, value, line })
         })
         .collect()
 }
 
-/// Puts a value where a pointer leads, through what was taken away.
-fn put(args: &mut Value, pointer: &str, value: Value) {
+/// Inserts a value at a pointer. Objects that were elided on the way are created again.
+fn insert_at_pointer(args: &mut Value, pointer: &str, value: Value) {
     let mut at = args;
     for key in pointer.split('/').skip(1) {
         let Value::Object(fields) = at else { return };
@@ -231,60 +242,60 @@ fn put(args: &mut Value, pointer: &str, value: Value) {
 
 struct Elider(Vec<Blob>);
 
-impl Payloads for Elider {
-    fn text(&mut self, payload: &mut Payload) {
+impl PayloadVisitor for Elider {
+    fn visit_text(&mut self, payload: &mut Payload) {
         if let Payload::Inline(text) = payload
             && text.len() > BLOB_OVER_BYTES
         {
-            let elided = to_blob(core::mem::take(text), &mut self.0);
+            let elided = move_to_blob(core::mem::take(text), &mut self.0);
             *payload = Payload::Elided { elided };
         }
     }
 
-    fn value(&mut self, value: &mut Value) {
+    fn visit_value(&mut self, value: &mut Value) {
         elide_value(value, &mut self.0);
     }
 }
 
-/// First the long strings inside a large value, then its largest lists and
-/// mappings. What is short stays, because decisions hang on it: a path, an amount.
+/// Elides the long strings inside a large value first, then its largest lists and objects. Short
+/// values stay, because decisions depend on them: a path, an amount.
 fn elide_value(value: &mut Value, blobs: &mut Vec<Blob>) {
-    if size(value) <= BLOB_OVER_BYTES {
+    if record_size(value) <= BLOB_OVER_BYTES {
         return;
     }
     elide_strings(value, blobs);
-    if size(value) <= BLOB_OVER_BYTES {
+    if record_size(value) <= BLOB_OVER_BYTES {
         return;
     }
     if let Value::Object(fields) = value {
         let mut sizes: Vec<(usize, String)> = fields
             .iter()
             .filter(|(_, field)| field.is_array() || field.is_object())
-            .map(|(name, field)| (size(field), name.clone()))
+            .map(|(name, field)| (record_size(field), name.clone()))
             .collect();
         sizes.sort();
-        let mut left =
-            fields.iter().map(|(name, field)| name.len() + 4 + size(field)).sum::<usize>();
-        while left > BLOB_OVER_BYTES
+        let mut remaining =
+            fields.iter().map(|(name, field)| name.len() + 4 + record_size(field)).sum::<usize>();
+        while remaining > BLOB_OVER_BYTES
             && let Some((bytes, name)) = sizes.pop()
             && let Some(field) = fields.get_mut(&name)
         {
-            let elided = to_blob(field.to_string(), blobs);
+            let elided = move_to_blob(field.to_string(), blobs);
             *field = json!({ "$elided": elided });
-            left = left.saturating_sub(bytes) + size(field);
+            remaining = remaining.saturating_sub(bytes) + record_size(field);
         }
-        if left <= BLOB_OVER_BYTES {
+        if remaining <= BLOB_OVER_BYTES {
             return;
         }
     }
-    let elided = to_blob(value.to_string(), blobs);
+    let elided = move_to_blob(value.to_string(), blobs);
     *value = json!({ "$elided": elided });
 }
 
 fn elide_strings(value: &mut Value, blobs: &mut Vec<Blob>) {
     match value {
-        Value::String(text) if text.len() > ARGUMENT_OVER_BYTES => {
-            let elided = to_blob(core::mem::take(text), blobs);
+        Value::String(text) if text.len() > ELIDED_STRING_OVER_BYTES => {
+            let elided = move_to_blob(core::mem::take(text), blobs);
             *value = json!({ "$elided": elided });
         }
         Value::Array(items) => items.iter_mut().for_each(|item| elide_strings(item, blobs)),
@@ -293,9 +304,9 @@ fn elide_strings(value: &mut Value, blobs: &mut Vec<Blob>) {
     }
 }
 
-fn to_blob(text: String, blobs: &mut Vec<Blob>) -> Elided {
-    let head = text.get(..text.floor_char_boundary(ENDS_BYTES)).unwrap_or("").to_string();
-    let tail_from = text.ceil_char_boundary(text.len().saturating_sub(ENDS_BYTES));
+fn move_to_blob(text: String, blobs: &mut Vec<Blob>) -> Elided {
+    let head = text.get(..text.floor_char_boundary(ELIDED_END_BYTES)).unwrap_or("").to_string();
+    let tail_from = text.ceil_char_boundary(text.len().saturating_sub(ELIDED_END_BYTES));
     let tail = text.get(tail_from..).unwrap_or("").to_string();
     let sha256 = Digest::of(text.as_bytes());
     let elided = Elided { bytes: text.len() as u64, sha256, head, tail };
@@ -303,15 +314,15 @@ fn to_blob(text: String, blobs: &mut Vec<Blob>) -> Elided {
     elided
 }
 
-/// About how many bytes a value takes in a record.
-fn size(value: &Value) -> usize {
+/// The approximate number of bytes that a value takes in a record.
+fn record_size(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) => 4,
         Value::Number(_) => 8,
         Value::String(text) => text.len() + 2,
-        Value::Array(items) => items.iter().map(|item| size(item) + 1).sum::<usize>() + 2,
+        Value::Array(items) => items.iter().map(|item| record_size(item) + 1).sum::<usize>() + 2,
         Value::Object(map) => {
-            map.iter().map(|(key, item)| key.len() + 4 + size(item)).sum::<usize>() + 2
+            map.iter().map(|(key, item)| key.len() + 4 + record_size(item)).sum::<usize>() + 2
         }
     }
 }
@@ -344,14 +355,14 @@ mod tests {
     }
 
     #[test]
-    fn many_small_values_are_elided_as_a_whole() {
+    fn many_small_values_are_elided_together() {
         let mut event = proposed(&json!({"n": (0..40_000).collect::<Vec<u32>>()}));
         assert_eq!(elide(&mut event, &Definition::default()).len(), 1);
         assert!(serde_json::to_vec(&event).unwrap().len() < 4_000);
     }
 
     #[test]
-    fn what_is_small_stays() {
+    fn small_arguments_stay_in_the_record() {
         let mut event = proposed(&json!({"content": "x".repeat(60_000)}));
         let before = event.clone();
         assert_eq!(elide(&mut event, &Definition::default()), []);

@@ -1,7 +1,8 @@
-//! The one canonical form of a path inside the workspace.
+//! The canonical form of a path inside the workspace.
 //!
-//! This is the lexical half: relative to the root, dot segments and slashes
-//! collapsed, escapes rejected. Where symbolic links lead is a fact.
+//! This is the lexical part: the path is relative to the root, dot segments and repeated slashes
+//! are removed, and paths that leave the workspace are rejected. The targets of symbolic links are
+//! facts.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -13,18 +14,18 @@ pub enum PathError {
     /// The path is empty.
     #[error("the path is empty")]
     Empty,
-    /// The path holds a NUL.
-    #[error("the path holds a NUL")]
+    /// The path contains a NUL byte.
+    #[error("the path contains a NUL byte")]
     Nul,
     /// The path leads out of the workspace.
     #[error("`{0}` leads out of the workspace")]
     Escape(String),
 }
 
-/// The workspace-relative form of `path`, `.` for the root itself.
+/// The path relative to the workspace; `.` for the workspace itself.
 ///
-/// An absolute path is accepted when it lies inside `root`.
-pub fn canonical(path: &str, root: Option<&str>) -> Result<String, PathError> {
+/// An absolute path is accepted if it is inside `root`.
+pub fn canonical_path(path: &str, root: Option<&str>) -> Result<String, PathError> {
     if path.is_empty() {
         return Err(PathError::Empty);
     }
@@ -33,25 +34,25 @@ pub fn canonical(path: &str, root: Option<&str>) -> Result<String, PathError> {
     }
     let escape = || PathError::Escape(path.chars().take(200).collect());
     let inside = if path.starts_with('/') {
-        let root = segments(root.ok_or_else(escape)?).ok_or_else(escape)?;
-        let all = segments(path).ok_or_else(escape)?;
+        let root = canonical_segments(root.ok_or_else(escape)?).ok_or_else(escape)?;
+        let all = canonical_segments(path).ok_or_else(escape)?;
         all.strip_prefix(root.as_slice()).ok_or_else(escape)?.to_vec()
     } else {
-        segments(path).ok_or_else(escape)?
+        canonical_segments(path).ok_or_else(escape)?
     };
     Ok(if inside.is_empty() { String::from(".") } else { inside.join("/") })
 }
 
-/// Where `path` leads from the directory `base`: relative to `root` inside of
-/// it, absolute outside. Only where no root is known can the result climb.
+/// Resolves `path` from the directory `base`: relative to `root` if it is inside, absolute
+/// otherwise. The result can begin with `..` only if there is no root.
 ///
-/// Both `base` and the result are in this form.
-pub(crate) fn resolve<'p>(path: &'p str, base: &str, root: Option<&str>) -> Cow<'p, str> {
-    // In this form already, as most are.
+/// `base` and the result have this form.
+pub(crate) fn resolve_path<'p>(path: &'p str, base: &str, root: Option<&str>) -> Cow<'p, str> {
+    // Most paths already have this form.
     if base == "." && path.split('/').all(|segment| !matches!(segment, "" | "." | "..")) {
         return Cow::Borrowed(path);
     }
-    let mut kept: Vec<&str> = Vec::new();
+    let mut resolved: Vec<&str> = Vec::new();
     let mut climbed = 0;
     let absolute = path.starts_with('/') || base.starts_with('/');
     let from_root = root.filter(|_| !absolute);
@@ -61,20 +62,20 @@ pub(crate) fn resolve<'p>(path: &'p str, base: &str, root: Option<&str>) -> Cow<
         match segment {
             "" | "." => {}
             ".." => {
-                if kept.pop().is_none() {
+                if resolved.pop().is_none() {
                     climbed += 1;
                 }
             }
-            name => kept.push(name),
+            name => resolved.push(name),
         }
     }
     if !absolute && root.is_none() {
-        // Nobody knows what lies above.
+        // Without a root, the directories above are not known.
         let above = core::iter::repeat_n("..", climbed);
-        let path = above.chain(kept).collect::<Vec<_>>().join("/");
+        let path = above.chain(resolved).collect::<Vec<_>>().join("/");
         return if path.is_empty() { Cow::Borrowed(".") } else { Cow::Owned(path) };
     }
-    let mut inside = kept.iter();
+    let mut inside = resolved.iter();
     let within = root.is_some_and(|root| {
         let mut above = root.split('/').filter(|segment| !matches!(*segment, "" | "."));
         above.all(|segment| inside.next() == Some(&segment))
@@ -84,11 +85,11 @@ pub(crate) fn resolve<'p>(path: &'p str, base: &str, root: Option<&str>) -> Cow<
         return if inside.is_empty() { Cow::Borrowed(".") } else { Cow::Owned(inside) };
     }
     let mut absolute = String::from("/");
-    absolute.push_str(&kept.join("/"));
+    absolute.push_str(&resolved.join("/"));
     Cow::Owned(absolute)
 }
 
-/// Whether `path` is `directory` or lies below it; both canonical.
+/// Whether `path` is `directory` or below it. Both must be canonical.
 pub(crate) fn is_within(path: &str, directory: &str) -> bool {
     match directory {
         "." => !path.starts_with('/'),
@@ -99,18 +100,18 @@ pub(crate) fn is_within(path: &str, directory: &str) -> bool {
     }
 }
 
-fn segments(path: &str) -> Option<Vec<&str>> {
-    let mut kept = Vec::new();
+fn canonical_segments(path: &str) -> Option<Vec<&str>> {
+    let mut names = Vec::new();
     for segment in path.split('/') {
         match segment {
             "" | "." => {}
             ".." => {
-                kept.pop()?;
+                names.pop()?;
             }
-            name => kept.push(name),
+            name => names.push(name),
         }
     }
-    Some(kept)
+    Some(names)
 }
 
 #[cfg(test)]
@@ -120,9 +121,9 @@ mod tests {
     #[test]
     fn one_file_has_one_name() {
         for path in ["a/b.txt", "./a//b.txt", "a/./c/../b.txt", "/w/s/a/b.txt", "/w/./s//a/b.txt"] {
-            assert_eq!(canonical(path, Some("/w/s")).as_deref(), Ok("a/b.txt"), "{path}");
+            assert_eq!(canonical_path(path, Some("/w/s")).as_deref(), Ok("a/b.txt"), "{path}");
         }
-        assert_eq!(canonical("/w/s/", Some("/w/s")).as_deref(), Ok("."));
+        assert_eq!(canonical_path("/w/s/", Some("/w/s")).as_deref(), Ok("."));
     }
 
     #[test]
@@ -144,26 +145,29 @@ mod tests {
             ("/w/sx", ".", "/w/sx"),
             ("/", ".", "/"),
         ] {
-            assert_eq!(resolve(path, base, root), expected, "{path} from {base}");
+            assert_eq!(resolve_path(path, base, root), expected, "{path} from {base}");
         }
-        assert_eq!(resolve("../x", ".", None), "../x");
-        assert_eq!(resolve("/x/../y", ".", None), "/y");
-        assert_eq!(resolve(".", ".", None), ".");
+        assert_eq!(resolve_path("../x", ".", None), "../x");
+        assert_eq!(resolve_path("/x/../y", ".", None), "/y");
+        assert_eq!(resolve_path(".", ".", None), ".");
     }
 
     #[test]
-    fn what_is_within_a_directory() {
+    fn a_directory_contains_itself_and_the_paths_below_it() {
         assert!(is_within("a/b", "a") && is_within("a", "a") && is_within("a", "."));
         assert!(!is_within("ab", "a") && !is_within("/a", ".") && is_within("/a", "/"));
     }
 
     #[test]
-    fn what_leads_out_is_rejected_not_clamped() {
+    fn a_path_out_of_the_workspace_is_rejected_not_shortened() {
         for path in ["../x", "a/../../x", "/w/other/x", "/w/sx", "/etc/passwd"] {
-            assert!(matches!(canonical(path, Some("/w/s")), Err(PathError::Escape(_))), "{path}");
+            assert!(
+                matches!(canonical_path(path, Some("/w/s")), Err(PathError::Escape(_))),
+                "{path}"
+            );
         }
-        assert!(canonical("/abs", None).is_err());
-        assert_eq!(canonical("a\0b", None), Err(PathError::Nul));
-        assert_eq!(canonical("", None), Err(PathError::Empty));
+        assert!(canonical_path("/abs", None).is_err());
+        assert_eq!(canonical_path("a\0b", None), Err(PathError::Nul));
+        assert_eq!(canonical_path("", None), Err(PathError::Empty));
     }
 }

@@ -1,4 +1,4 @@
-//! One agent run: asks, decides, and remembers.
+//! One agent run: asks for facts, decides, and updates its state.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -7,20 +7,28 @@ use alloc::vec::Vec;
 
 use crate::definition::{Definition, Mode, PolicyRule};
 use crate::digest::Digest;
-use crate::event::{Action, Control, Event, EventKind, Seen, ToolFinished, ToolProposed};
-use crate::facts::{Fact, Facts, Markers, Queries, Query, ROUNDS_MAX};
-use crate::guards::limits::steps;
-use crate::guards::{Answers, Fold, GUARDS, Look, Objection, control, feedback, protected, reads};
+use crate::event::{
+    Control, ControlAction, Event, EventKind, ShownLines, ToolFinished, ToolProposed,
+};
+use crate::facts::{ControlFiles, Fact, Facts, Queries, Query, ROUNDS_MAX};
+use crate::guards::limits::count_steps;
+use crate::guards::{
+    FoldInput, GUARDS, GuardAnswers, GuardInput, ViolationDraft, control, feedback, protected,
+    read_before_write,
+};
 use crate::id::CallId;
 use crate::lifecycle;
-use crate::place::Place;
-use crate::proposal::{Heard, Proposal};
+use crate::proposal::{Proposal, ProposalSource};
 use crate::reload;
-use crate::state::{Clock, Key, Order, Phase, PolicyState, STATE_FORMAT, State, Summary};
+use crate::session_location::SessionLocation;
+use crate::state::{
+    CallKey, Phase, PolicyState, ReportChange, STATE_FORMAT, SessionClock, SessionState,
+    SessionSummary,
+};
 use crate::time::Timestamp;
 use crate::verdict::{
-    Bypass, Class, Completion, Decision, GuardName, Stop, StopDetail, Verdict, ViolationSubtype,
-    ViolationType,
+    BypassReason, CompletionResult, Decision, GuardName, SessionStop, StopDetail, Verdict,
+    ViolationClass, ViolationSubtype, ViolationType,
 };
 
 /// One agent run under a definition.
@@ -29,14 +37,17 @@ use crate::verdict::{
 /// use std::sync::Arc;
 ///
 /// use jackline_engine::wire::parse_line;
-/// use jackline_engine::{Decision, Definition, Facts, Now, Place, Record, Session, SessionId, Timestamp};
+/// use jackline_engine::{
+///     Decision, Definition, Facts, Now, Record, Session, SessionId, SessionLocation, Timestamp,
+/// };
 ///
-/// let mut session = Session::new(Arc::new(Definition::default()), Arc::new(Place::default()));
+/// let location = Arc::new(SessionLocation::default());
+/// let mut session = Session::new(Arc::new(Definition::default()), location);
 /// let line = br#"{"event":"tool_proposed","call":"c1","tool":"echo","args":{}}"#;
 /// let event = parse_line(line, Some(&SessionId::parse("s1")?))?;
 ///
-/// // A caller answers the queries of `session.needs(&event, &facts)` first. Of a world without
-/// // files there is nothing to answer.
+/// // A caller answers the queries of `session.needs(&event, &facts)` first. Without files
+/// // there are no queries to answer.
 /// let facts = Facts::at(Now::wall(Timestamp::from_ms(0)));
 ///
 /// let verdict = session.decide(&event, &facts);
@@ -49,81 +60,89 @@ use crate::verdict::{
 #[derive(Debug, Clone)]
 pub struct Session {
     definition: Arc<Definition>,
-    place: Arc<Place>,
-    state: State,
+    location: Arc<SessionLocation>,
+    state: SessionState,
 }
 
-/// An event with what was decided on it.
+/// An event and the verdict on it.
 #[derive(Debug, Clone, Copy)]
 pub struct Record<'a> {
-    /// Its place in the journal.
+    /// The number of the record in the journal.
     pub seq: u64,
-    /// What happened.
+    /// The event.
     pub event: &'a Event,
-    /// What the decision rested on.
+    /// The facts of the decision.
     pub facts: &'a Facts,
-    /// What was decided.
+    /// The verdict.
     pub verdict: &'a Verdict,
 }
 
-/// What events are understood with. It is apart from the session, which changes
-/// while an event is still the same.
+/// The data with which events are interpreted. It is separate from the session, so that it can be
+/// borrowed while the session changes.
 #[derive(Debug, Clone)]
-pub struct Ground {
+pub struct EventInterpreter {
     definition: Arc<Definition>,
-    place: Arc<Place>,
+    location: Arc<SessionLocation>,
 }
 
-/// An event that is understood, for whoever has more than one question about it.
+/// An interpreted event, for callers with more than one question about it.
 #[derive(Debug)]
-pub struct Understood<'a> {
+pub struct InterpretedEvent<'a> {
     event: &'a Event,
     proposal: Option<Proposal<'a>>,
 }
 
-/// An event that was read. What is understood of it borrows from here.
+/// The first step of interpreting an event. An [`InterpretedEvent`] borrows its texts from here.
 #[derive(Debug)]
 pub struct EventReading<'a> {
-    ground: &'a Ground,
+    interpreter: &'a EventInterpreter,
     event: &'a Event,
-    heard: Option<Heard<'a>>,
+    source: Option<ProposalSource<'a>>,
 }
 
 impl EventReading<'_> {
-    /// Understands the event.
-    pub fn understand(&self) -> Understood<'_> {
-        let Ground { definition, place } = self.ground;
-        let proposal = self.heard.as_ref().map(|it| Proposal::of(definition, place, it));
-        Understood { event: self.event, proposal }
+    /// Interprets the event.
+    pub fn interpret(&self) -> InterpretedEvent<'_> {
+        let EventInterpreter { definition, location: place } = self.interpreter;
+        let proposal = self.source.as_ref().map(|it| Proposal::of(definition, place, it));
+        InterpretedEvent { event: self.event, proposal }
     }
 }
 
-impl Ground {
-    /// Reads an event: the first half of understanding it.
-    pub fn read<'a>(&'a self, event: &'a Event) -> EventReading<'a> {
-        EventReading { ground: self, event, heard: Heard::of(&self.definition, event) }
+impl EventInterpreter {
+    /// Reads an event: the first step of interpreting it.
+    pub fn read_event<'a>(&'a self, event: &'a Event) -> EventReading<'a> {
+        EventReading {
+            interpreter: self,
+            event,
+            source: ProposalSource::of(&self.definition, event),
+        }
     }
 
-    /// Understands an event, and does everything else with that.
-    pub fn understand<T>(&self, event: &Event, then: impl FnOnce(&Understood<'_>) -> T) -> T {
-        then(&self.read(event).understand())
+    /// Interprets an event and passes it to a function.
+    pub fn with_interpreted<T>(
+        &self,
+        event: &Event,
+        then: impl FnOnce(&InterpretedEvent<'_>) -> T,
+    ) -> T {
+        then(&self.read_event(event).interpret())
     }
 
-    /// Whether a session still understands its events with this: neither its definition nor
-    /// its place was replaced.
-    pub fn is_of(&self, session: &Session) -> bool {
+    /// Whether a session still interprets its events with this data: neither its definition nor its
+    /// location was replaced.
+    pub fn is_current_for(&self, session: &Session) -> bool {
         Arc::ptr_eq(&self.definition, &session.definition)
-            && Arc::ptr_eq(&self.place, &session.place)
+            && Arc::ptr_eq(&self.location, &session.location)
     }
 }
 
-impl<'a> Understood<'a> {
+impl<'a> InterpretedEvent<'a> {
     /// The event.
     pub fn event(&self) -> &'a Event {
         self.event
     }
 
-    /// What the event proposes.
+    /// The proposed call, if the event proposes one.
     pub(crate) fn proposal(&self) -> Option<&Proposal<'a>> {
         self.proposal.as_ref()
     }
@@ -134,70 +153,70 @@ impl<'a> Understood<'a> {
 pub enum StateError {
     /// A newer Jackline wrote it.
     #[error(
-        "the state has format {0}, and this jackline knows up to {STATE_FORMAT}; update jackline"
+        "the state has format {0}, but this jackline reads up to {STATE_FORMAT}; update jackline"
     )]
-    Newer(u16),
+    NewerFormat(u16),
     /// It is not a state.
     #[error("the state can't be read")]
     Unreadable,
 }
 
 impl Session {
-    /// A session in which nothing has happened.
-    pub fn new(definition: Arc<Definition>, place: Arc<Place>) -> Self {
-        let mut state = State::default();
+    /// A session without any events.
+    pub fn new(definition: Arc<Definition>, place: Arc<SessionLocation>) -> Self {
+        let mut state = SessionState::default();
         state.policies = initial_policies(&definition);
-        state.feedback = feedback::initial(&definition);
-        Self { definition, place, state }
+        state.feedback = feedback::initial_cadences(&definition);
+        Self { definition, location: place, state }
     }
 
-    /// Brings a saved session back.
+    /// Restores a session from a snapshot.
     pub fn restore(
         definition: Arc<Definition>,
-        place: Arc<Place>,
+        place: Arc<SessionLocation>,
         bytes: &[u8],
     ) -> Result<Self, StateError> {
         let (format, rest): (u16, &[u8]) =
             postcard::take_from_bytes(bytes).map_err(|_| StateError::Unreadable)?;
         if format > STATE_FORMAT {
-            return Err(StateError::Newer(format));
+            return Err(StateError::NewerFormat(format));
         }
-        let state: State = postcard::from_bytes(rest).map_err(|_| StateError::Unreadable)?;
+        let state: SessionState = postcard::from_bytes(rest).map_err(|_| StateError::Unreadable)?;
         let fits = state.policies.len() == definition.policies.len()
             && state.feedback.len() == definition.feedback.len();
         if format < STATE_FORMAT || !fits {
             return Err(StateError::Unreadable);
         }
-        Ok(Self { definition, place, state })
+        Ok(Self { definition, location: place, state })
     }
 
-    /// Whether a call of its agent may have been at work on files after some time.
-    pub fn worked_after(&self, time: Timestamp) -> bool {
-        let known = self.state.watched.at_work_at;
-        protected::is_suspected(&self.state) || known.is_some_and(|at| at > time)
+    /// Whether a call of its agent may have worked on files after this time.
+    pub fn may_have_worked_after(&self, time: Timestamp) -> bool {
+        let known = self.state.protected_files.worked_at;
+        protected::may_agent_write(&self.state) || known.is_some_and(|at| at > time)
     }
 
-    /// Everything the session remembers, in a compact form with a format number.
+    /// The whole state in a compact form, with a format number.
     pub fn snapshot(&self) -> Vec<u8> {
         let format = postcard::to_allocvec(&STATE_FORMAT).unwrap_or_default();
-        // Serialising plain data into memory has no way to fail.
+        // Serialising plain data into memory can't fail.
         postcard::to_extend(&self.state, format).unwrap_or_default()
     }
 
-    /// Everything it remembers.
-    pub(crate) fn state(&self) -> &State {
+    /// The state.
+    pub(crate) fn state(&self) -> &SessionState {
         &self.state
     }
 
-    /// Everything it remembers, for tests that begin in the middle.
+    /// The state, for tests that modify it directly.
     #[cfg(test)]
-    pub(crate) fn state_mut(&mut self) -> &mut State {
+    pub(crate) fn state_mut(&mut self) -> &mut SessionState {
         &mut self.state
     }
 
-    /// The checksum of the definition in force, where it is not the one that the
-    /// session was opened with.
-    pub fn reloaded(&self) -> Option<Digest> {
+    /// The checksum of the definition in force, if a reload replaced the definition with which the
+    /// session was opened.
+    pub fn reloaded_checksum(&self) -> Option<Digest> {
         self.state.reloaded
     }
 
@@ -206,43 +225,45 @@ impl Session {
         &self.definition
     }
 
-    /// Where the session works.
-    pub fn place(&self) -> &Arc<Place> {
-        &self.place
+    /// The location of the session.
+    pub fn location(&self) -> &Arc<SessionLocation> {
+        &self.location
     }
 
-    /// The last record that was applied.
+    /// The number of the last record that was applied.
     pub fn seq(&self) -> u64 {
         self.state.seq
     }
 
-    /// The state in words for people.
-    pub fn summary(&self) -> Summary {
+    /// A summary of the state for people.
+    pub fn summary(&self) -> SessionSummary {
         self.state.summary(&self.definition)
     }
 
-    /// Whether counting a report on usage would change nothing: it is counted, the
-    /// session is over, or had not begun when it was said.
+    /// Whether counting a usage report would change nothing: it was already counted, or the session
+    /// has ended, or the report is older than the session.
     pub fn has_counted(&self, report: &Event, said: Option<crate::Timestamp>) -> bool {
         self.state.has_counted(report, said)
     }
 
-    /// What its events are understood with, until the next one that reloads.
-    pub fn ground(&self) -> Ground {
-        let (definition, place) = (Arc::clone(&self.definition), Arc::clone(&self.place));
-        Ground { definition, place }
+    /// The data with which the events of this session are interpreted. It is valid until a record
+    /// reloads the definition.
+    pub fn event_interpreter(&self) -> EventInterpreter {
+        let (definition, place) = (Arc::clone(&self.definition), Arc::clone(&self.location));
+        EventInterpreter { definition, location: place }
     }
 
-    /// The facts that a decision on `event` still lacks. Ask until it is empty.
+    /// The queries that a decision on `event` still needs. Ask until there are none.
     pub fn needs(&self, event: &Event, facts: &Facts) -> Queries {
-        self.ground().understand(event, |understood| self.needs_of(understood, facts))
+        self.event_interpreter()
+            .with_interpreted(event, |understood| self.needs_for(understood, facts))
     }
 
-    /// The same for an event that is understood.
-    pub fn needs_of(&self, understood: &Understood<'_>, facts: &Facts) -> Queries {
+    /// The same for an interpreted event.
+    pub fn needs_for(&self, understood: &InterpretedEvent<'_>, facts: &Facts) -> Queries {
         let event = understood.event;
         let mut queries = Queries::default();
-        if self.terminal_for(event).is_some() {
+        if self.final_stop_for(event).is_some() {
             return queries;
         }
         let asks = self.state.seq == 0
@@ -251,160 +272,173 @@ impl Session {
             queries.ask(Query::Definition);
         }
         let clock = self.state.clock.after(event, facts);
-        let look = self.look_at(understood, facts, &clock);
+        let look = self.guard_input_for(understood, facts, &clock);
         GUARDS.iter().for_each(|guard| guard.needs(look, &mut queries));
         queries
     }
 
-    /// Asks a world that need not know everything, for a bounded number of rounds. What it
-    /// does not know stays open.
-    pub fn gather_known(
+    /// Asks a source of facts that may not have all answers, in a limited number of rounds. Queries
+    /// without an answer stay open.
+    pub fn gather_facts(
         &self,
-        understood: &Understood<'_>,
+        understood: &InterpretedEvent<'_>,
         facts: &mut Facts,
         mut ask: impl FnMut(&Query) -> Fact,
     ) {
         for _ in 0..ROUNDS_MAX {
-            let mut learned = false;
-            for query in self.needs_of(understood, facts).batch(facts) {
-                learned |= facts.learn(&query, ask(&query)).is_ok();
+            let mut has_new_facts = false;
+            for query in self.needs_for(understood, facts).into_batch(facts) {
+                has_new_facts |= facts.add_answer(&query, ask(&query)).is_ok();
             }
-            // Without anything new the same queries come again.
-            if !learned {
+            // Without a new fact, the next round would ask the same queries.
+            if !has_new_facts {
                 break;
             }
         }
     }
 
-    /// Answers an event. Changes nothing.
+    /// Decides on an event. The session does not change.
     pub fn decide(&self, event: &Event, facts: &Facts) -> Verdict {
-        self.ground().understand(event, |understood| self.decide_on(understood, facts))
+        self.event_interpreter()
+            .with_interpreted(event, |understood| self.decide_interpreted(understood, facts))
     }
 
-    /// The same for an event that is understood.
-    pub fn decide_on(&self, understood: &Understood<'_>, facts: &Facts) -> Verdict {
+    /// The same for an interpreted event.
+    pub fn decide_interpreted(&self, understood: &InterpretedEvent<'_>, facts: &Facts) -> Verdict {
         let event = understood.event;
         let seq = self.state.seq + 1;
         let clock = self.state.clock.after(event, facts);
-        let mut answers = Answers::new(self.definition.mode, facts, seq);
-        if let Some(stop) = self.terminal_for(event) {
-            self.decide_over(event, facts, &stop, &mut answers);
+        let mut answers = GuardAnswers::new(self.definition.mode, facts, seq);
+        if let Some(stop) = self.final_stop_for(event) {
+            self.decide_after_end(event, facts, &stop, &mut answers);
         } else {
-            let look = self.look_at(understood, facts, &clock);
+            let look = self.guard_input_for(understood, facts, &clock);
             GUARDS.iter().for_each(|guard| guard.decide(look, &mut answers));
             lifecycle::decide(look, &mut answers);
         }
-        self.verdict(seq, event, answers)
+        self.build_verdict(seq, event, answers)
     }
 
-    /// Protected files that have to be given back because of this event, and
-    /// the contents they had; none is a file that was not there.
-    pub fn gives_back(&self, event: &Event, facts: &Facts) -> Vec<(String, Option<Digest>)> {
-        if self.terminal_for(event).is_some() || facts.is_off() {
+    /// The protected files that have to be restored because of this event, with the digest of the
+    /// content to restore. `None` means that the file did not exist.
+    pub fn files_to_restore(&self, event: &Event, facts: &Facts) -> Vec<(String, Option<Digest>)> {
+        if self.final_stop_for(event).is_some() || facts.is_off() {
             return Vec::new();
         }
         let clock = self.state.clock.after(event, facts);
-        protected::to_give_back(self.look(event, facts, &clock))
+        protected::files_to_restore(self.guard_input(event, facts, &clock))
     }
 
-    /// What has to be done about the reports for people once a record is folded,
-    /// and where the session stands then. It is done before the record is written,
-    /// which then says so in [`Facts::written`]: else nobody could tell a report
-    /// that was never written from one that a person has removed.
-    pub fn reports_after(
+    /// The changes to the reports for people that a record makes necessary, and the summary of the
+    /// session after the record. The runtime applies the changes before it writes the record, and
+    /// lists them in [`Facts::written`]. Otherwise a report that was never written could not be
+    /// distinguished from one that a person removed.
+    pub fn report_changes_after(
         &self,
-        understood: &Understood<'_>,
+        understood: &InterpretedEvent<'_>,
         record: &Record<'_>,
-    ) -> Option<(Vec<Order>, Summary)> {
+    ) -> Option<(Vec<ReportChange>, SessionSummary)> {
         let verdict = record.verdict;
-        // Most events concern no report, and those cost no copy of the state.
-        let may = self.state.reports.may_change(verdict)
+        // Most events concern no report. For these, the state is not cloned.
+        let may = self.state.reports.may_need_change(verdict)
             || (verdict.decision >= Decision::Pause && verdict.enforced != Some(false));
-        if !may || self.place.workspace.is_none() {
+        if !may || self.location.workspace.is_none() {
             return None;
         }
         let mut after = self.clone();
-        after.apply_on(understood, record);
-        let orders = after.state.orders();
+        after.apply_interpreted(understood, record);
+        let orders = after.state.pending_report_changes();
         (!orders.is_empty()).then(|| (orders, after.summary()))
     }
 
-    /// Folds a recorded verdict into the session.
+    /// Applies a recorded verdict to the session.
     pub fn apply(&mut self, record: &Record<'_>) {
-        self.ground().understand(record.event, |understood| self.apply_on(understood, record));
+        self.event_interpreter().with_interpreted(record.event, |understood| {
+            self.apply_interpreted(understood, record);
+        });
     }
 
-    /// The same for an event that is understood.
-    pub fn apply_on(&mut self, understood: &Understood<'_>, record: &Record<'_>) {
-        let over = self.terminal_for(record.event).is_some();
+    /// The same for an interpreted event.
+    pub fn apply_interpreted(&mut self, understood: &InterpretedEvent<'_>, record: &Record<'_>) {
+        let has_ended = self.final_stop_for(record.event).is_some();
         let (definition, state) = (&*self.definition, &mut self.state);
-        let said = if over { None } else { control::said(state, record) };
+        let said = if has_ended { None } else { control::person_action(state, record) };
         let proposal = understood.proposal.as_ref();
-        let fold = Fold { definition, place: &self.place, record, proposal, said };
+        let fold =
+            FoldInput { definition, place: &self.location, record, proposal, person_action: said };
         state.clock = state.clock.after(record.event, record.facts);
         state.seq = record.seq;
-        if over {
-            // What comes after the end is written down and changes nothing, but
-            // a call that was under way has come back all the same.
+        if has_ended {
+            // Events after the end are recorded and change nothing, except that the result of an
+            // open call closes the call.
             if matches!(record.event.kind, EventKind::ToolFinished(_)) {
-                lifecycle::calls(state, fold);
-                state.keep_trail(fold);
+                lifecycle::apply_call(state, fold);
+                state.record_action(fold);
             }
-            state.note_reports(record);
+            state.apply_report_changes(record);
             return;
         }
         if state.phase == Phase::New {
             state.phase = Phase::Running;
         }
-        lifecycle::begin(state, fold);
+        lifecycle::apply_turn(state, fold);
         for guard in GUARDS {
             guard.apply(state, fold);
         }
-        lifecycle::calls(state, fold);
-        lifecycle::end(state, fold);
-        state.keep_trail(fold);
-        state.note_reports(record);
-        if let Some(new) = record.reloads()
+        lifecycle::apply_call(state, fold);
+        lifecycle::apply_session_end(state, fold);
+        state.record_action(fold);
+        state.apply_report_changes(record);
+        if let Some(new) = record.reloaded_definition()
             && let Some(lowered) = new.lowered.definition()
         {
             let to = (lowered.as_ref(), new);
-            reload::carry_over(state, (definition, &self.place), to, record.facts);
-            self.place = Arc::new(new.place(&self.place));
+            reload::carry_over_state(state, (definition, &self.location), to, record.facts);
+            self.location = Arc::new(new.location(&self.location));
             self.definition = Arc::clone(lowered);
         }
     }
 
-    /// The tool whose result an event tells, by its declared name.
-    pub fn tool_of(&self, event: &Event) -> Option<&str> {
-        let call = self.state.in_flight.find(key(&self.definition, event))?;
+    /// The declared name of the tool whose result an event reports.
+    pub fn finished_tool(&self, event: &Event) -> Option<&str> {
+        let call = self.state.in_flight.find(call_key(&self.definition, event))?;
         Some(call.tool.as_str())
     }
 
-    /// What an open call shows of files, if all of its result is shown: for an adapter
-    /// that shows it in pages, and says so when the last was turned.
-    pub fn shows(&self, call: &CallId) -> Vec<Seen> {
-        self.state.in_flight.find(Key::Id(call)).map_or_else(Vec::new, reads::shows)
+    /// The lines of files that an open call shows if its whole result is shown. For adapters that
+    /// show a result in pages: they report these lines with the last page.
+    pub fn lines_shown_by(&self, call: &CallId) -> Vec<ShownLines> {
+        self.state
+            .in_flight
+            .find(CallKey::Id(call))
+            .map_or_else(Vec::new, read_before_write::shown_parts)
     }
 
-    fn look<'a>(&'a self, event: &'a Event, facts: &'a Facts, clock: &'a Clock) -> Look<'a> {
-        let (definition, state, place) = (&self.definition, &self.state, &self.place);
-        Look { definition, state, event, facts, clock, place, proposal: None }
-    }
-
-    fn look_at<'a>(
+    fn guard_input<'a>(
         &'a self,
-        understood: &'a Understood<'a>,
+        event: &'a Event,
         facts: &'a Facts,
-        clock: &'a Clock,
-    ) -> Look<'a> {
-        let proposal = understood.proposal.as_ref();
-        Look { proposal, ..self.look(understood.event, facts, clock) }
+        clock: &'a SessionClock,
+    ) -> GuardInput<'a> {
+        let (definition, state, place) = (&self.definition, &self.state, &self.location);
+        GuardInput { definition, state, event, facts, clock, place, proposal: None }
     }
 
-    /// The stop that answers this event, where the session is over for it.
-    fn terminal_for(&self, event: &Event) -> Option<Stop> {
-        let reset = matches!(event.kind, EventKind::Control(Control { action: Action::Reset, .. }));
-        // An agent that left may come back, and a person may keep it from that.
+    fn guard_input_for<'a>(
+        &'a self,
+        understood: &'a InterpretedEvent<'a>,
+        facts: &'a Facts,
+        clock: &'a SessionClock,
+    ) -> GuardInput<'a> {
+        let proposal = understood.proposal.as_ref();
+        GuardInput { proposal, ..self.guard_input(understood.event, facts, clock) }
+    }
+
+    /// The stop that answers this event, if the session has ended for it.
+    fn final_stop_for(&self, event: &Event) -> Option<SessionStop> {
+        let reset =
+            matches!(event.kind, EventKind::Control(Control { action: ControlAction::Reset, .. }));
+        // An agent that left may start again, and a person may control the session before that.
         let opens = event.actor.is_main()
             && matches!(event.kind, EventKind::SessionStarted(_) | EventKind::Control(_));
         match &self.state.phase {
@@ -414,39 +448,45 @@ impl Session {
         }
     }
 
-    fn decide_over(&self, event: &Event, facts: &Facts, stop: &Stop, answers: &mut Answers) {
+    fn decide_after_end(
+        &self,
+        event: &Event,
+        facts: &Facts,
+        stop: &SessionStop,
+        answers: &mut GuardAnswers,
+    ) {
         answers.stop = Some(stop.clone());
         let stops = matches!(event.kind, EventKind::StopProposed(_));
         if stops && self.definition.completion.is_some() {
-            let reason = stop.detail.as_ref().map_or(Bypass::Budget, StopDetail::bypass);
-            answers.completion = Some(Completion::Bypassed { reason });
+            let reason = stop.detail.as_ref().map_or(BypassReason::Budget, StopDetail::bypass);
+            answers.completion = Some(CompletionResult::Bypassed { reason });
         }
-        answers.insist(Objection {
+        answers.add_enforced_violation(ViolationDraft {
             guard: GuardName::Session,
             kind: ViolationType::SessionOver,
             subtype: ViolationSubtype::SessionOver,
-            class: Class::Terminal,
+            class: ViolationClass::Terminal,
             decision: Decision::Stop,
-            message: format!("this session is over: {stop}"),
+            message: format!("this session has ended: {stop}"),
             location: None,
-            correction: Some(if facts.markers.stop {
-                let file = Markers::STOP;
-                format!("a person can remove `{file}` and open it anew with `jackline reset`")
+            correction: Some(if facts.control_files.stop {
+                let file = ControlFiles::STOP;
+                format!("a person can remove `{file}` and reopen the session with `jackline reset`")
             } else {
-                "a person can open it anew with `jackline reset`".to_string()
+                "a person can reopen it with `jackline reset`".to_string()
             }),
         });
     }
 
-    fn verdict(&self, seq: u64, event: &Event, answers: Answers) -> Verdict {
+    fn build_verdict(&self, seq: u64, event: &Event, answers: GuardAnswers) -> Verdict {
         let (decision, enforced) = answers.decision();
         let call = match &event.kind {
             EventKind::ToolProposed(ToolProposed { call, .. })
             | EventKind::ToolFinished(ToolFinished { call, .. }) => call.clone(),
             _ => None,
         };
-        // A code that somebody would only have ended with does not stand beside another answer.
-        let ends = decision == Decision::Stop || event.kind.can_end();
+        // The verdict has a stop code only if the session really ends.
+        let ends = decision == Decision::Stop || event.kind.can_end_session();
         let mut verdict = Verdict {
             session: Some(event.session.clone()),
             seq: Some(seq),
@@ -468,34 +508,34 @@ impl Session {
             safety: answers.safety,
             ..Verdict::allow()
         };
-        let is_over = self.terminal_for(event).is_some();
-        let spent = if is_over { 0 } else { steps(&event.kind, &verdict) };
+        let is_over = self.final_stop_for(event).is_some();
+        let spent = if is_over { 0 } else { count_steps(&event.kind, &verdict) };
         verdict.step = Some(self.state.spent.session.steps.saturating_add(spent));
         verdict
     }
 }
 
-impl<'a> Look<'a> {
-    /// What a result says about its call.
-    pub(crate) fn key(self) -> Key<'a> {
-        key(self.definition, self.event)
+impl<'a> GuardInput<'a> {
+    /// The call to which a result belongs.
+    pub(crate) fn call_key(self) -> CallKey<'a> {
+        call_key(self.definition, self.event)
     }
 }
 
 impl<'a> Record<'a> {
-    /// What a result says about its call.
-    pub(crate) fn key(&self, definition: &'a Definition) -> Key<'a> {
-        key(definition, self.event)
+    /// The call to which a result belongs.
+    pub(crate) fn call_key(&self, definition: &'a Definition) -> CallKey<'a> {
+        call_key(definition, self.event)
     }
 }
 
-fn key<'a>(definition: &'a Definition, event: &'a Event) -> Key<'a> {
+fn call_key<'a>(definition: &'a Definition, event: &'a Event) -> CallKey<'a> {
     match &event.kind {
-        EventKind::ToolFinished(ToolFinished { call: Some(call), .. }) => Key::Id(call),
+        EventKind::ToolFinished(ToolFinished { call: Some(call), .. }) => CallKey::Id(call),
         EventKind::ToolFinished(ToolFinished { of: Some(called), .. }) => {
-            Key::Called(definition.resolve(called.tool.as_str()).name, called.args)
+            CallKey::ToolAndArgs(definition.resolve_tool(called.tool.as_str()).name, called.args)
         }
-        _ => Key::Nothing,
+        _ => CallKey::Unknown,
     }
 }
 
@@ -504,16 +544,16 @@ pub(crate) fn initial_policies(definition: &Definition) -> Vec<PolicyState> {
         PolicyRule::SequentialDependency(rule) => PolicyState::Sequential(rule.initial()),
         PolicyRule::ReadBeforeWrite { .. } => PolicyState::Stateless,
         PolicyRule::Custom { .. } => {
-            PolicyState::Custom(crate::guards::custom::CustomState::default())
+            PolicyState::Custom(crate::guards::custom::CustomPolicyState::default())
         }
     };
     definition.policies.iter().map(|policy| initial(&policy.rule)).collect()
 }
 
-/// The text for the model: enforced objections, then feedback. A definition
-/// that only observes stays silent.
-fn render_context(answers: &Answers, mode: Mode) -> Option<String> {
-    let objections = answers.violations.iter().filter(|violation| violation.enforced).map(|v| {
+/// The text for the model: the enforced violations, then the feedback. It contains no feedback if
+/// the definition only observes.
+fn render_context(answers: &GuardAnswers, mode: Mode) -> Option<String> {
+    let violations = answers.violations.iter().filter(|violation| violation.enforced).map(|v| {
         v.correction.as_ref().map_or_else(
             || v.message.clone(),
             |correction| format!("{}\n-> {correction}", v.message),
@@ -521,32 +561,34 @@ fn render_context(answers: &Answers, mode: Mode) -> Option<String> {
     });
     let speaks = mode == Mode::Enforce;
     let feedback = answers.feedback.iter().filter(|_| speaks).map(crate::verdict::Feedback::render);
-    let blocks: Vec<String> = objections.chain(feedback).collect();
+    let blocks: Vec<String> = violations.chain(feedback).collect();
     (!blocks.is_empty()).then(|| blocks.join("\n\n"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::definition::{Dependency, Need, Opaque, Policy, SequentialDependency, Shell};
+    use crate::definition::{
+        OpaquePolicy, Policy, Prerequisite, SequentialDependency, ShellSettings, ToolDependency,
+    };
     use crate::digest::Digest;
     use crate::facts::Now;
     use crate::time::Timestamp;
     use crate::wire::parse_line;
 
     fn definition() -> Arc<Definition> {
-        let needs = Vec::from([Need { tool: "lint".to_string(), fresh: true }]);
-        let dependency = Dependency { tool: "deploy".to_string(), needs };
+        let needs = Vec::from([Prerequisite { tool: "lint".to_string(), fresh: true }]);
+        let dependency = ToolDependency { tool: "deploy".to_string(), needs };
         let rule = SequentialDependency::new(Vec::from([dependency]));
         let rule = PolicyRule::SequentialDependency(rule);
         Arc::new(Definition {
             policies: Vec::from([Policy { section: None, rule }]),
-            shell: Shell { opaque: Opaque::Ask },
+            shell: ShellSettings { opaque: OpaquePolicy::Ask },
             ..Definition::default()
         })
     }
 
-    /// A session that has touched every part of the state.
+    /// A session with a value in every part of the state.
     fn busy() -> Session {
         let mut session = Session::new(definition(), Arc::default());
         let lines = [
@@ -590,11 +632,11 @@ mod tests {
 
     #[test]
     fn the_format_of_the_state_is_pinned() {
-        // If this differs, a state that is out there would be misread: bump
-        // STATE_FORMAT, then pin the new digest.
+        // If this assertion fails, existing states would be misread. Increase `STATE_FORMAT`, then
+        // pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (9, "5b8abc22e72a16354366ab4dacb27a1a4fba54a7ae20a0bcf5c3abc526842015")
+            (9, "0369c5c7efc2c344e5c7de293765db21e74c3bf1a3a51cdca1873fac9c99854b")
         );
     }
 
@@ -613,7 +655,7 @@ mod tests {
         bytes[0] = 10;
         assert_eq!(
             Session::restore(definition(), Arc::default(), &bytes).unwrap_err(),
-            StateError::Newer(10)
+            StateError::NewerFormat(10)
         );
     }
 }

@@ -1,21 +1,21 @@
-//! What a session remembers: bounded, whatever an agent does.
+//! The state of a session. Its size is bounded, whatever an agent does.
 //!
-//! Rings, counters and small tables. Nothing here grows with the number of
-//! events, so the work per event stays constant.
+//! It consists of rings, counters and small tables. Nothing grows with the number of events, so the
+//! work per event stays constant.
 
+mod action_trail;
 mod actors;
-mod asks;
+mod approvals;
 mod clock;
 mod in_flight;
 mod overrides;
 mod pauses;
-mod reads;
+mod protected_files;
+mod read_memory;
 mod reports;
 mod summary;
-mod trail;
 mod turn;
 mod usage;
-mod watched;
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -23,198 +23,204 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use action_trail::ActionTrail;
+pub use action_trail::{ActionEnd, LastAction};
 pub(crate) use actors::Actors;
-pub(crate) use asks::{Answered, Asks, Question, Signature};
-pub(crate) use clock::Clock;
-pub(crate) use in_flight::{Call, Changes, Did, InFlight, Key, Noted, Proof};
-pub(crate) use overrides::{Breach, Demand, Draft, Override, Overrides, Wanted};
+pub(crate) use approvals::{ApprovalAnswer, ApprovalQuestion, Approvals, CallSignature};
+pub(crate) use clock::SessionClock;
+pub(crate) use in_flight::{
+    CallFile, CallKey, ChangeCertainty, FileAccess, InFlight, InFlightCall, ToolProof,
+};
+pub(crate) use overrides::{
+    ForcedAction, Override, OverrideBreach, OverrideDemand, OverrideDraft, Overrides,
+};
 pub use pauses::PauseCause;
-pub(crate) use pauses::Paused;
-pub(crate) use reads::{Knows, Part, Reads};
-pub(crate) use reports::Reports;
-pub use reports::{Order, ReportFile};
-pub use summary::{BudgetSummary, ContextSummary, SessionPhase, Summary, TurnSummary, Waiting};
-pub(crate) use trail::Trail;
-pub use trail::{ActionEnd, LastAction};
+pub(crate) use pauses::PauseState;
+pub(crate) use protected_files::ProtectedFiles;
+pub(crate) use read_memory::{FileKnowledge, FilePart, ReadMemory};
+pub(crate) use reports::ReportState;
+pub use reports::{ReportChange, ReportFile};
+pub use summary::{
+    BudgetSummary, ContextSummary, SessionPhase, SessionSummary, TurnSummary, WaitingCall,
+};
 pub use turn::TurnStatus;
-pub(crate) use turn::{Turn, TurnResult};
+pub(crate) use turn::{TurnResult, TurnState};
 pub use usage::UsageTotals;
-pub(crate) use usage::{Report, Usage};
-pub(crate) use watched::Watched;
+pub(crate) use usage::{UsageCounter, UsageReport};
 
 use crate::digest::Digest;
-use crate::guards::advisor::Advised;
-use crate::guards::completion::verification::Runs;
-use crate::guards::context::Host;
-use crate::guards::custom::CustomState;
-use crate::guards::dirty::Dirty;
-use crate::guards::effects::Effects;
-use crate::guards::fallback::Fallback;
-use crate::guards::feedback::{Cadence, Past};
-use crate::guards::identity::Known;
-use crate::guards::limits::Spent;
-use crate::guards::loops::Findings;
-use crate::guards::markers::Marked;
+use crate::guards::advisor::AdvisorUsage;
+use crate::guards::completion::verification::CheckRuns;
+use crate::guards::context::HostAgent;
+use crate::guards::control_files::PresentControlFiles;
+use crate::guards::custom::CustomPolicyState;
+use crate::guards::dirty::DirtyState;
+use crate::guards::effects::RecordedEffects;
+use crate::guards::fallback::FallbackState;
+use crate::guards::feedback::{FeedbackCadence, FeedbackHistory};
+use crate::guards::identity::SessionIdentity;
+use crate::guards::limits::SpentBudget;
+use crate::guards::loops::RecordedLoops;
 use crate::guards::progress::ProgressState;
-use crate::guards::schema::Repairs;
-use crate::guards::sequential::Earned;
+use crate::guards::schema::RepairRequests;
+use crate::guards::sequential_dependency::PrerequisiteEpochs;
 use crate::id::{AttemptId, CallId};
 use crate::time::Timestamp;
-use crate::verdict::{Stop, StopCode, StopDetail};
+use crate::verdict::{SessionStop, StopCode, StopDetail};
 
 /// The format of a serialised state. A state of a newer format is refused.
 pub const STATE_FORMAT: u16 = 9;
 
-/// The most a serialised state may take.
+/// The maximum size of a serialised state.
 pub const STATE_BYTES_MAX: usize = 128 * 1024;
 
 /// How many attempts may be open at once.
 pub(crate) const ATTEMPTS_MAX: usize = 4;
 
-/// How many of the latest calls that should not come back are remembered.
-const GONE_MAX: usize = 64;
+/// How many of the latest calls without an expected result are remembered.
+const CLOSED_CALLS_MAX: usize = 64;
 
-/// The memory of a session.
+/// The state of a session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct State {
+pub(crate) struct SessionState {
     /// The last record that was applied.
     pub(crate) seq: u64,
-    pub(crate) clock: Clock,
+    pub(crate) clock: SessionClock,
     pub(crate) phase: Phase,
-    /// Who paused the session and why; it outlasts the agent's leaving.
-    pub(crate) paused: Option<Paused>,
+    /// Who paused the session and why. A pause stays in force when the agent leaves.
+    pub(crate) paused: Option<PauseState>,
     pub(crate) deadline: Option<Timestamp>,
-    pub(crate) turn: Turn,
-    /// How many times the workspace was changed.
+    pub(crate) turn: TurnState,
+    /// A number that grows with every change of the workspace.
     pub(crate) epoch: u64,
-    /// How many calls came to an end that may have changed something, and iterations
-    /// after whose refused stop the agent went on.
+    /// The number of finished calls that may have changed something, plus the number of iterations
+    /// after a refused stop.
     pub(crate) work: u64,
-    pub(crate) runs: Runs,
+    pub(crate) runs: CheckRuns,
     pub(crate) in_flight: InFlight,
     pub(crate) actors: Actors,
     pub(crate) invocations: Invocations,
-    pub(crate) spent: Spent,
-    pub(crate) usage: Usage,
-    pub(crate) host: Host,
+    pub(crate) spent: SpentBudget,
+    pub(crate) usage: UsageCounter,
+    pub(crate) host: HostAgent,
     pub(crate) policies: Vec<PolicyState>,
-    pub(crate) attempts: Vec<Attempt>,
-    pub(crate) feedback: Vec<Cadence>,
-    pub(crate) past: Past,
-    pub(crate) effects: Effects,
-    pub(crate) reads: Reads,
-    pub(crate) watched: Watched,
-    pub(crate) asks: Asks,
+    pub(crate) attempts: Vec<AttemptInProgress>,
+    pub(crate) feedback: Vec<FeedbackCadence>,
+    pub(crate) past: FeedbackHistory,
+    pub(crate) effects: RecordedEffects,
+    pub(crate) reads: ReadMemory,
+    pub(crate) protected_files: ProtectedFiles,
+    pub(crate) approvals: Approvals,
     pub(crate) overrides: Overrides,
-    pub(crate) findings: Findings,
-    pub(crate) dirty: Dirty,
+    pub(crate) findings: RecordedLoops,
+    pub(crate) dirty: DirtyState,
     pub(crate) progress: ProgressState,
-    /// The markers that were seen last.
-    pub(crate) marked: Marked,
-    pub(crate) reports: Reports,
-    pub(crate) trail: Trail,
-    pub(crate) repairs: Repairs,
-    pub(crate) advised: Advised,
-    pub(crate) fallback: Fallback,
-    /// The checksum of the definition in force, where a person has put another
-    /// in the place of the one that the session was opened with.
+    /// Which control files existed when they were last checked.
+    pub(crate) control_files: PresentControlFiles,
+    pub(crate) reports: ReportState,
+    pub(crate) action_trail: ActionTrail,
+    pub(crate) repairs: RepairRequests,
+    pub(crate) advised: AdvisorUsage,
+    pub(crate) fallback: FallbackState,
+    /// The checksum of the definition in force, if a person's reload replaced the definition with
+    /// which the session was opened.
     pub(crate) reloaded: Option<Digest>,
-    /// Who the agent is, and whether it is approved.
-    pub(crate) identity: Known,
-    /// Calls that were denied or lost, latest last. One that comes back all the
-    /// same has done what it does.
-    gone: Vec<Gone>,
+    /// The identity of the agent, and whether it is approved.
+    pub(crate) identity: SessionIdentity,
+    /// Calls that were denied or have no result, the latest last. If a result arrives anyway, the
+    /// call had its effect.
+    gone: Vec<ClosedCall>,
 }
 
-/// Where a session is in its life.
+/// The phase of a session.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Phase {
     /// Nothing has happened yet.
     #[default]
     New,
-    /// At work, or held by a pause.
+    /// The agent works, or a pause blocks it.
     Running,
-    /// Ended by a terminal stop; only a reset opens it again.
-    Stopped(Ending),
-    /// The agent left; it may come back.
-    Ended(Ending),
+    /// A terminal stop ended the session. Only a reset reopens it.
+    Stopped(StoredStop),
+    /// The agent left. It may start again.
+    Ended(StoredStop),
 }
 
-/// How a session ended, as the state keeps it: a [`Stop`] leaves out what is
-/// empty, and the compact form can't do without.
+/// How a session ended, in the form of the state. A [`SessionStop`] omits empty fields when it is
+/// serialised, which the compact format of the state does not allow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Ending {
+pub(crate) struct StoredStop {
     code: StopCode,
     detail: Option<StopDetail>,
     signature: Option<String>,
 }
 
-impl From<&Stop> for Ending {
-    fn from(stop: &Stop) -> Self {
-        let Stop { code, detail, signature } = stop.clone();
+impl From<&SessionStop> for StoredStop {
+    fn from(stop: &SessionStop) -> Self {
+        let SessionStop { code, detail, signature } = stop.clone();
         Self { code, detail, signature }
     }
 }
 
-impl From<&Ending> for Stop {
-    fn from(ending: &Ending) -> Self {
-        let Ending { code, detail, signature } = ending.clone();
+impl From<&StoredStop> for SessionStop {
+    fn from(ending: &StoredStop) -> Self {
+        let StoredStop { code, detail, signature } = ending.clone();
         Self { code, detail, signature }
     }
 }
 
-/// One policy instance's memory.
+/// The state of one policy instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum PolicyState {
-    Sequential(Earned),
-    Custom(CustomState),
+    Sequential(PrerequisiteEpochs),
+    Custom(CustomPolicyState),
     Stateless,
 }
 
-/// A call from which no result is expected.
+/// A call for which no result is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Gone {
+pub(crate) struct ClosedCall {
     call: u64,
-    pub(crate) why: Why,
+    pub(crate) reason: CloseReason,
     pub(crate) mutates: bool,
 }
 
-/// Why no result of a call is expected.
+/// Why no result is expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Why {
-    /// It must not have run.
+pub(crate) enum CloseReason {
+    /// It was denied.
     Denied,
-    /// Nobody knows how it ended, or it went on in the background.
+    /// How it ended is unknown, or it continued in the background.
     Unresolved,
 }
 
-/// An open attempt and what to go back to if it fails.
+/// An open attempt, and the state that is restored if it fails.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Attempt {
+pub(crate) struct AttemptInProgress {
     pub(crate) id: AttemptId,
     pub(crate) policies: Vec<PolicyState>,
     /// The record that started it.
     pub(crate) since: u64,
 }
 
-/// How calls ended. All counters about calls derive from these.
+/// How calls ended. All counters of calls are derived from these.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invocations {
-    /// Proposed, whatever came of it.
+    /// All proposed calls.
     pub proposed: u64,
-    /// Not run: the arguments were no arguments.
+    /// Not run: the arguments were invalid.
     pub invalid_arguments: u64,
-    /// Not run: a guard objected.
+    /// Not run: a guard reported a violation.
     pub denied: u64,
-    /// Nobody knows: no result came.
+    /// Unknown: there was no result.
     pub unresolved: u64,
-    /// Ran out of time.
+    /// Exceeded their timeout.
     pub timed_out: u64,
-    /// The tool died.
+    /// The tool process crashed.
     pub crashed: u64,
     /// Failed.
     pub failed: u64,
-    /// Broken off.
+    /// Interrupted.
     pub cancelled: u64,
     /// Succeeded.
     pub ok: u64,
@@ -223,7 +229,7 @@ pub struct Invocations {
 impl fmt::Display for Invocations {
     /// `12: 9 ok, 3 failed`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ended = [
+        let counts = [
             ("ok", self.ok),
             ("failed", self.failed),
             ("denied", self.denied),
@@ -235,7 +241,7 @@ impl fmt::Display for Invocations {
         ];
         write!(f, "{}", self.proposed)?;
         let mut before = ": ";
-        for (name, count) in ended.into_iter().filter(|(_, count)| *count > 0) {
+        for (name, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
             write!(f, "{before}{count} {name}")?;
             before = ", ";
         }
@@ -243,31 +249,31 @@ impl fmt::Display for Invocations {
     }
 }
 
-impl State {
-    /// Remembers a call from which no result is expected.
-    pub(crate) fn remember_gone(&mut self, call: &CallId, why: Why, mutates: bool) {
-        self.forget_gone(call);
-        if self.gone.len() >= GONE_MAX {
+impl SessionState {
+    /// Records a call for which no result is expected.
+    pub(crate) fn remember_closed_call(&mut self, call: &CallId, why: CloseReason, mutates: bool) {
+        self.forget_closed_call(call);
+        if self.gone.len() >= CLOSED_CALLS_MAX {
             self.gone.remove(0);
         }
-        self.gone.push(Gone { call: short(call.as_str()), why, mutates });
+        self.gone.push(ClosedCall { call: short_hash(call.as_str()), reason: why, mutates });
     }
 
-    /// Forgets a call, because it is open again or has come back.
-    pub(crate) fn forget_gone(&mut self, call: &CallId) {
-        let call = short(call.as_str());
+    /// Removes a call that is open again or has a result.
+    pub(crate) fn forget_closed_call(&mut self, call: &CallId) {
+        let call = short_hash(call.as_str());
         self.gone.retain(|gone| gone.call != call);
     }
 
-    /// What is known of a call from which no result is expected.
-    pub(crate) fn gone(&self, call: &CallId) -> Option<Gone> {
-        let call = short(call.as_str());
+    /// The entry of a call for which no result is expected.
+    pub(crate) fn gone(&self, call: &CallId) -> Option<ClosedCall> {
+        let call = short_hash(call.as_str());
         self.gone.iter().find(|gone| gone.call == call).copied()
     }
 }
 
-/// The beginning of a text that fits into so many bytes.
-pub(crate) fn clipped(mut text: String, bytes_max: usize) -> String {
+/// The beginning of a text that fits into this number of bytes, with an ellipsis.
+pub(crate) fn clip_text(mut text: String, bytes_max: usize) -> String {
     if text.len() > bytes_max {
         text.truncate(text.floor_char_boundary(bytes_max.saturating_sub(3)));
         text.push('…');
@@ -275,15 +281,15 @@ pub(crate) fn clipped(mut text: String, bytes_max: usize) -> String {
     text
 }
 
-/// As much of the beginning of a text as fits: names that others give are kept
-/// short, because the state is bounded.
-pub(crate) fn beginning(text: &str, bytes_max: usize) -> &str {
+/// The beginning of a text that fits into this number of bytes. Names from outside are shortened,
+/// because the state is bounded.
+pub(crate) fn text_prefix(text: &str, bytes_max: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes_max)).unwrap_or(text)
 }
 
-/// A short name for an id, for tables of fixed size.
-pub(crate) fn short(id: &str) -> u64 {
-    // FNV-1a: no secrets are compared here, and collisions only blur a hint.
+/// A hash of an id, for tables of fixed size.
+pub(crate) fn short_hash(id: &str) -> u64 {
+    // FNV-1a is enough: no secrets are compared here, and a collision has no serious effect.
     id.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     })

@@ -1,36 +1,34 @@
-//! Points in time as the engine knows them: given, never read.
+//! Points in time. The engine receives them and never reads a clock.
 
 use alloc::string::{String, ToString};
 use core::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// Milliseconds since the Unix epoch; RFC 3339 in JSON.
+/// Milliseconds since the Unix epoch; an RFC 3339 text in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timestamp(i64);
 
-/// The years 1 to 9999, less a day: whatever is in between can be written down
-/// and read back.
-const FIRST_MS: i64 = -62_135_596_800_000;
-const LAST_MS: i64 = 253_402_128_000_000;
+/// The years 1 to 9999, without the last day. Every time in this range can be written and parsed.
+const TIMESTAMP_MS_MIN: i64 = -62_135_596_800_000;
+const TIMESTAMP_MS_MAX: i64 = 253_402_128_000_000;
 
-/// What a time has to look like.
-pub(crate) const EXPECTED: &str =
+/// The format of a time, for error messages.
+pub(crate) const EXPECTED_FORMAT: &str =
     "an RFC 3339 time such as 2026-01-31T12:00:00Z, from the year 1 to 9999-12-30T00:00:00Z";
 
 /// A text that is not an RFC 3339 time with an offset.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not {EXPECTED}")]
+#[error("`{0}` is not {EXPECTED_FORMAT}")]
 pub struct TimestampError(String);
 
 impl Timestamp {
-    /// The point `ms` milliseconds after the epoch, or the nearest within the
-    /// calendar.
+    /// The time `ms` milliseconds after the epoch, or the nearest time in the supported range.
     pub const fn from_ms(ms: i64) -> Self {
-        if ms < FIRST_MS {
-            Self(FIRST_MS)
-        } else if ms > LAST_MS {
-            Self(LAST_MS)
+        if ms < TIMESTAMP_MS_MIN {
+            Self(TIMESTAMP_MS_MIN)
+        } else if ms > TIMESTAMP_MS_MAX {
+            Self(TIMESTAMP_MS_MAX)
         } else {
             Self(ms)
         }
@@ -41,10 +39,10 @@ impl Timestamp {
         self.0
     }
 
-    /// Reads an RFC 3339 text; what is finer than a millisecond is dropped.
+    /// Parses an RFC 3339 text. Fractions of a millisecond are dropped.
     pub fn parse(text: &str) -> Result<Self, TimestampError> {
         let fail = || TimestampError(text.chars().take(64).collect());
-        // The library reads more than RFC 3339; a wire should not.
+        // The library accepts more formats than RFC 3339, which a protocol should not do.
         let shape =
             |at: usize, byte: &[u8]| text.as_bytes().get(at).is_some_and(|b| byte.contains(b));
         if !(shape(4, b"-") && shape(7, b"-") && shape(10, b"Tt ") && shape(13, b":"))
@@ -57,13 +55,13 @@ impl Timestamp {
         if time.0 == ms { Ok(time) } else { Err(fail()) }
     }
 
-    /// The point `ms` milliseconds later.
+    /// The time `ms` milliseconds later.
     #[must_use]
     pub const fn plus_ms(self, ms: u64) -> Self {
         Self::from_ms(self.0.saturating_add_unsigned(ms))
     }
 
-    /// How long after `earlier` this is; zero where it is not.
+    /// The time since `earlier`; zero if `earlier` is not earlier.
     pub const fn ms_since(self, earlier: Self) -> u64 {
         if self.0 > earlier.0 { self.0.abs_diff(earlier.0) } else { 0 }
     }
@@ -73,13 +71,13 @@ impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_millisecond(self.0) {
             Ok(time) => time.fmt(f),
-            // Beyond the calendar; only arithmetic on absurd limits gets here.
+            // The time is out of range, which only arithmetic with extreme limits can cause.
             Err(_) => write!(f, "{}ms", self.0),
         }
     }
 }
 
-// JSON has the readable form; the compact state has the number.
+// JSON contains the readable form. The compact state contains the number.
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {
@@ -106,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn offsets_and_fractions_are_understood() {
+    fn offsets_and_fractions_are_parsed() {
         let at = Timestamp::parse("2026-01-31T14:00:00.1234+02:00").unwrap();
         assert_eq!(at.to_string(), "2026-01-31T12:00:00.123Z");
         assert_eq!(Timestamp::parse(&at.to_string()).unwrap(), at);
@@ -122,19 +120,21 @@ mod tests {
     }
 
     #[test]
-    fn every_time_reads_back() {
-        for ms in [i64::MIN, FIRST_MS, -1, 0, 1, LAST_MS, 300_000_000_000_000, i64::MAX] {
+    fn every_time_can_be_parsed_again() {
+        for ms in
+            [i64::MIN, TIMESTAMP_MS_MIN, -1, 0, 1, TIMESTAMP_MS_MAX, 300_000_000_000_000, i64::MAX]
+        {
             let time = Timestamp::from_ms(ms);
             assert_eq!(Timestamp::parse(&time.to_string()), Ok(time), "{ms}");
             assert_eq!(
                 Timestamp::parse(&time.plus_ms(u64::MAX).to_string()),
-                Ok(Timestamp(LAST_MS))
+                Ok(Timestamp(TIMESTAMP_MS_MAX))
             );
         }
     }
 
     #[test]
-    fn elapsed_time_never_runs_back() {
+    fn elapsed_time_is_never_negative() {
         let (a, b) = (Timestamp::from_ms(5), Timestamp::from_ms(9));
         assert_eq!((b.ms_since(a), a.ms_since(b)), (4, 0));
     }

@@ -1,14 +1,14 @@
-//! What kind of thing a tool does, so that one policy serves every client.
+//! The kinds of tools, so that one policy fits every client.
 
 use jackline_shell::Access;
 use serde::{Deserialize, Serialize};
 
-/// To turn a page of a result that was too long: a tool of the guard's own, which every
-/// definition knows. No server's tool may be called so.
-pub const PAGE_TURN: &str = "jackline/page";
+/// Jackline's own tool that shows a page of a result that was too long. It exists under every
+/// definition, and no server may offer a tool with this name.
+pub const PAGE_TURN_TOOL: &str = "jackline/page";
 
-/// Where tools commonly name the file they work on, as JSON pointers.
-pub(crate) const PATH_KEYS: [&str; 9] = [
+/// The arguments in which tools commonly name files, as JSON pointers.
+pub(crate) const PATH_POINTERS: [&str; 9] = [
     "/file_path",
     "/path",
     "/notebook_path",
@@ -22,23 +22,23 @@ pub(crate) const PATH_KEYS: [&str; 9] = [
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $variant:ident = $name:literal: [$($known:literal),* $(,)?],)*) => {
-        /// What a tool does to the world.
+        /// The effect of a tool.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
-        pub enum Kind {
+        pub enum ToolKind {
             $($(#[$doc])* $variant,)*
         }
 
-        impl Kind {
-            /// Every kind by its name.
-            pub const ALL: &'static [(&'static str, Kind)] = &[$(($name, Kind::$variant),)*];
+        impl ToolKind {
+            /// Every kind with its name.
+            pub const ALL: &'static [(&'static str, ToolKind)] = &[$(($name, ToolKind::$variant),)*];
 
-            /// The kind of a tool that agents and clients commonly offer.
-            pub fn well_known(tool: &str) -> Option<Kind> {
+            /// The kind of a tool that is common among agents and clients.
+            pub fn well_known(tool: &str) -> Option<ToolKind> {
                 match tool {
-                    $($name $(| $known)* => Some(Kind::$variant),)*
-                    // Nobody declares it, so it is in no list for people.
-                    PAGE_TURN => Some(Kind::Read),
+                    $($name $(| $known)* => Some(ToolKind::$variant),)*
+                    // No definition declares it, so it is not in the list for people.
+                    PAGE_TURN_TOOL => Some(ToolKind::Read),
                     _ => None,
                 }
             }
@@ -86,42 +86,42 @@ kinds! {
     Other = "other": [],
 }
 
-/// A file that a well-known tool names, and what it does to it.
+/// A file argument of a well-known tool, and what the tool does to the file.
 #[derive(Debug)]
-pub(crate) struct Named {
+pub(crate) struct NamedPath {
     pub(crate) pointer: &'static str,
     pub(crate) access: Access,
     pub(crate) recursive: bool,
 }
 
-fn named(tool: &str) -> Option<&'static [Named]> {
+fn named_paths(tool: &str) -> Option<&'static [NamedPath]> {
     match tool {
         "create_directory" => {
-            Some(&[Named { pointer: "/path", access: Access::Touch, recursive: false }])
+            Some(&[NamedPath { pointer: "/path", access: Access::Touch, recursive: false }])
         }
         "move_file" => Some(&[
-            Named { pointer: "/source", access: Access::Delete, recursive: true },
-            Named { pointer: "/destination", access: Access::Write, recursive: false },
+            NamedPath { pointer: "/source", access: Access::Delete, recursive: true },
+            NamedPath { pointer: "/destination", access: Access::Write, recursive: false },
         ]),
         "list_allowed_directories" => Some(&[]),
         _ => None,
     }
 }
 
-/// Where a tool may name files among its arguments, as JSON pointers.
-pub fn path_keys<'k>(tool: &str) -> impl Iterator<Item = &'k str> {
-    let own = named(tool).unwrap_or_default().iter().map(|named| named.pointer);
-    own.chain(PATH_KEYS)
+/// The arguments in which a tool may name files, as JSON pointers.
+pub fn path_pointers<'k>(tool: &str) -> impl Iterator<Item = &'k str> {
+    let own = named_paths(tool).unwrap_or_default().iter().map(|named| named.pointer);
+    own.chain(PATH_POINTERS)
 }
 
-impl Kind {
+impl ToolKind {
     /// The kind with this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
     }
 
-    /// Whether a well-known tool shows the names of files, and nothing of what is in them.
-    pub(crate) fn lists(tool: &str) -> bool {
+    /// Whether a well-known tool shows only the names of files and not their content.
+    pub(crate) fn only_lists_names(tool: &str) -> bool {
         matches!(
             tool,
             "list_dir"
@@ -139,10 +139,10 @@ impl Kind {
         )
     }
 
-    /// What a well-known tool of this kind does to the files that it names, where that is not
-    /// what its kind says.
-    pub(crate) fn named_by(self, tool: &str) -> Option<&'static [Named]> {
-        Self::well_known(tool).filter(|kind| *kind == self).and_then(|_| named(tool))
+    /// The file arguments of a well-known tool of this kind, if they differ from the usual ones of
+    /// the kind.
+    pub(crate) fn named_paths_of(self, tool: &str) -> Option<&'static [NamedPath]> {
+        Self::well_known(tool).filter(|kind| *kind == self).and_then(|_| named_paths(tool))
     }
 
     /// Whether a call of this kind changes files of the workspace.

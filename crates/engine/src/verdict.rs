@@ -1,4 +1,4 @@
-//! The answer to one event.
+//! The verdict: the answer to one event.
 
 mod fault;
 mod safety;
@@ -17,30 +17,30 @@ use crate::words::words;
 
 pub use fault::{FaultKind, WireFault};
 pub use safety::{SafetyAction, SafetyEvent, SafetyKind};
-pub use stop::{Bypass, Stop, StopCode, StopDetail};
-pub use violation::{Class, GuardName, Violation, ViolationSubtype, ViolationType};
+pub use stop::{BypassReason, SessionStop, StopCode, StopDetail};
+pub use violation::{GuardName, Violation, ViolationClass, ViolationSubtype, ViolationType};
 
-/// What to do, in rising order of strength.
+/// The decisions, from weakest to strongest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
-    /// No objection. Silence, not approval.
+    /// No violation. This is not an approval.
     Allow,
-    /// Go on with changed arguments or output.
+    /// Continue with changed arguments or a changed output.
     Rewrite,
-    /// A person has to say.
+    /// A person must approve the call.
     Ask,
-    /// Not this; the agent may try something else.
+    /// The call is denied. The agent may try something else.
     Deny,
-    /// Nothing runs until a person says so.
+    /// No call may run until a person continues the session.
     Pause,
-    /// The session is over.
+    /// The session ends or has ended.
     Stop,
 }
 
 impl Decision {
-    /// The word on the wire.
-    pub fn word(self) -> &'static str {
+    /// The JSON word.
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Allow => "allow",
             Self::Rewrite => "rewrite",
@@ -52,30 +52,30 @@ impl Decision {
     }
 }
 
-/// The answer to one event, as the journal keeps it and adapters show it.
+/// The answer to one event, in the form of the journal and of adapters.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Verdict {
-    /// The version of the wire.
+    /// The version of the wire protocol.
     pub v: u64,
     /// The session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionId>,
-    /// The record that holds this verdict.
+    /// The record that contains this verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq: Option<u64>,
-    /// How many steps the session has taken.
+    /// The number of steps of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<u64>,
-    /// The call it is about.
+    /// The call that the verdict is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<CallId>,
-    /// What to do: the strongest enforced answer, else the strongest observed one.
+    /// What to do: the strongest enforced decision, or otherwise the strongest observed one.
     pub decision: Decision,
-    /// Whether the decision holds, or is only what would have been decided.
+    /// Whether the decision is enforced. If not, it is only recorded what would have been decided.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enforced: Option<bool>,
-    /// Every objection, in the order of the guards.
+    /// Every violation, in the order of the guards.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub violations: Vec<Violation>,
     /// Soft guidance for the agent.
@@ -87,43 +87,43 @@ pub struct Verdict {
     /// Overrides that this event put in force.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub constraints: Vec<Constraint>,
-    /// Arguments to use instead of those that were written.
+    /// The arguments to use instead of the proposed ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Value>,
-    /// A plan or an output to use instead of what was written.
+    /// The plan or output to use instead of the proposed one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
-    /// A page to show instead of what a tool gave back.
+    /// The page to show instead of the complete output of a tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub page: Option<Page>,
-    /// What the decoding layer had to do, or what has to be written again.
+    pub page: Option<ShownPage>,
+    /// What the decoding layer repaired, or what the agent has to write again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repair: Option<Repair>,
-    /// What is wrong with what a tool gave back.
+    pub repair: Option<RepairReport>,
+    /// What is invalid in the result of a tool.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub invalid_result: Vec<Mismatch>,
-    /// What became of the completion check.
+    pub invalid_result: Vec<SchemaMismatch>,
+    /// The result of the completion check.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub completion: Option<Completion>,
-    /// How full the context is, where that is worth a word.
+    pub completion: Option<CompletionResult>,
+    /// How full the context is, if it needs attention.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_gate: Option<ContextGate>,
     /// How the session ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stop: Option<Stop>,
-    /// What goes into the safety log.
+    pub stop: Option<SessionStop>,
+    /// The entries for the safety log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub safety: Vec<SafetyEvent>,
-    /// Why this is not a decision on the event: the line or the guard is broken.
+    /// Why this verdict is not a decision on the event: the line is invalid or the guard is broken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<WireFault>,
 }
 
 impl Verdict {
-    /// A verdict without objections.
+    /// A verdict without violations.
     pub fn allow() -> Self {
         Self {
-            v: crate::wire::VERSION,
+            v: crate::wire::WIRE_VERSION,
             session: None,
             seq: None,
             step: None,
@@ -147,129 +147,129 @@ impl Verdict {
         }
     }
 
-    /// The denial that stands in when there is no decision.
-    pub fn fault(error: WireFault) -> Self {
+    /// The denial that replaces a decision if there is none.
+    pub fn from_fault(error: WireFault) -> Self {
         Self { decision: Decision::Deny, enforced: Some(true), error: Some(error), ..Self::allow() }
     }
 
-    /// Whether the decision is one that adapters must carry out.
+    /// Whether this is the decision and adapters must carry it out.
     pub fn is_enforced(&self, decision: Decision) -> bool {
         self.decision == decision && self.enforced != Some(false)
     }
 
-    /// Whether a guard objects, and that holds.
-    pub(crate) fn is_refused_by(&self, guard: &GuardName) -> bool {
+    /// Whether a guard reported a violation that is enforced.
+    pub(crate) fn has_enforced_violation_of(&self, guard: &GuardName) -> bool {
         self.violations.iter().any(|it| it.guard == *guard && it.enforced)
     }
 
     /// Whether a proposed call may run.
-    pub fn lets_run(&self) -> bool {
+    pub fn allows_run(&self) -> bool {
         self.decision <= Decision::Rewrite || self.enforced == Some(false)
     }
 
-    /// Whether the agent can do something with what is said. That a client reports
-    /// what nobody expects, a call from before it was listened to, it can't help.
+    /// Whether the agent can act on the content of the verdict. It can't act on a client's report
+    /// about a call that the session does not know.
     pub fn concerns_agent(&self) -> bool {
         !self.feedback.is_empty()
             || self.violations.iter().any(|it| it.guard != GuardName::Protocol)
     }
 }
 
-/// What is shown of an output.
+/// The part of an output that is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Page {
-    /// How long the output is.
+pub struct ShownPage {
+    /// The length of the complete output.
     pub bytes: u64,
-    /// How long what is shown of it is.
+    /// The length of the shown part.
     pub shown: u64,
-    /// Whether paths in the workspace are told relative to it.
+    /// Whether workspace paths are shown as relative paths.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub relative: bool,
-    /// Where all of it lies.
+    /// The file that contains the complete output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Whether it is shown, or only would be.
+    /// Whether the part replaces the output. If not, it is only recorded that it would.
     pub enforced: bool,
 }
 
-/// What the decoding layer had to do with what a model wrote.
+/// What the decoding layer did with the output of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Repair {
-    /// How often it was wrong by now; 0 where it could be used.
+pub struct RepairReport {
+    /// How often it was invalid so far; 0 if it was usable.
     pub attempt: u32,
-    /// How often it may still be wrong.
+    /// How often it may still be invalid.
     pub remaining: u32,
-    /// What is wrong with it.
-    pub errors: Vec<Mismatch>,
-    /// What was cleaned up, so that it could be used.
+    /// What is invalid.
+    pub errors: Vec<SchemaMismatch>,
+    /// What was cleaned up to make it usable.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cleaned: Vec<String>,
-    /// Whether nothing but placeholders stands in it.
+    /// Whether it contains only placeholders.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub placeholders: bool,
 }
 
-/// A place at which something else was expected.
+/// A position with an unexpected value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Mismatch {
-    /// Where: a JSON pointer; empty is the whole.
+pub struct SchemaMismatch {
+    /// The JSON pointer of the position; empty for the whole document.
     pub path: String,
-    /// What should be there.
+    /// The expected value.
     pub expected: String,
-    /// What is there.
+    /// The actual value.
     pub got: String,
 }
 
-/// A typed override, in force for a while.
+/// A typed override, in force for some time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Constraint {
-    /// Its name within the session: `k` and a number.
+    /// Its id within the session: `k` and a number.
     pub id: String,
-    /// What it does.
+    /// The kind of override.
     #[serde(rename = "type")]
     pub kind: ConstraintKind,
     /// Why it is in force.
     pub reason: String,
-    /// How far it reaches.
+    /// How long it is in force.
     pub scope: ConstraintScope,
-    /// From when on it is not in force any more.
+    /// When it ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// Whether it holds, or is only observed.
-    #[serde(default = "holds", skip_serializing_if = "Clone::clone")]
+    /// Whether it is enforced or only observed.
+    #[serde(default = "default_enforced", skip_serializing_if = "Clone::clone")]
     pub enforced: bool,
 }
 
-const fn holds() -> bool {
+const fn default_enforced() -> bool {
     true
 }
 
 words! {
-    /// How far a constraint reaches.
+    /// How long a constraint is in force.
     ConstraintScope {
-        /// One call.
+        /// For one call.
         Once = "once",
-        /// Until a person speaks.
+        /// Until the next prompt of a person.
         Turn = "turn",
-        /// The whole session.
+        /// For the whole session.
         Session = "session",
     }
 
-    /// What a constraint does.
+    /// The kinds of constraints.
     ConstraintKind {
-        /// Lets exactly one call pass that would be asked about.
+        /// Permits exactly one call that would otherwise need approval.
         PermitSignature = "permit_signature",
-        /// Refuses exactly one call.
+        /// Forbids exactly one call.
         ForbidSignature = "forbid_signature",
-        /// Nothing but one kind of action passes.
+        /// Permits only one kind of action.
         ForceAction = "force_action",
-        /// So many more calls of a tool, and no more.
+        /// Limits the remaining calls of a tool.
         ToolBudget = "tool_budget",
-        /// The next search has to be another one.
+        /// Requires that the next search is a different one.
         WidenRetrieval = "widen_retrieval",
     }
 }
@@ -278,28 +278,28 @@ words! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContextGate {
-    /// What that calls for.
+    /// The level that results from it.
     pub level: ContextLevel,
-    /// How much of the window is used, in percent; none where nobody knows.
+    /// The used part of the context window in percent; `None` if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pct: Option<u64>,
-    /// Whether it was guessed.
+    /// Whether the numbers are an estimate.
     pub estimated: bool,
 }
 
-/// What the fill of a context calls for, in rising order.
+/// The levels of a context's fill, in rising order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextLevel {
-    /// Nobody knows how full it is.
+    /// The fill is not known.
     Unknown,
-    /// Nothing.
+    /// There is enough room.
     Ok,
-    /// A warning.
+    /// The agent is warned.
     Warn,
-    /// A compaction.
+    /// The agent should compact the context.
     Compact,
-    /// Nothing but a compaction may run.
+    /// Only a compaction may run.
     Block,
 }
 
@@ -307,19 +307,19 @@ pub enum ContextLevel {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Feedback {
-    /// Who speaks.
+    /// The provider of the guidance.
     pub provider: String,
     /// How urgent it is.
     pub severity: Severity,
-    /// What they say.
+    /// The message.
     pub summary: String,
     /// Details.
-    pub observations: Vec<Observed>,
+    pub observations: Vec<FeedbackObservation>,
     /// What to do.
     pub suggestions: Vec<String>,
-    /// When it was said.
+    /// When it was created.
     pub timestamp: Timestamp,
-    /// How many calls there had been.
+    /// The number of calls before it.
     pub call_index: u64,
     /// The definition it comes from.
     pub definition: String,
@@ -328,12 +328,12 @@ pub struct Feedback {
 /// One detail of a feedback.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Observed {
-    /// What it is about.
+pub struct FeedbackObservation {
+    /// The subject.
     pub category: String,
-    /// What was seen.
+    /// What was observed.
     pub description: String,
-    /// Where it shows.
+    /// The evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,
 }
@@ -342,44 +342,44 @@ pub struct Observed {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Good to know.
+    /// For information.
     Info,
-    /// Worth a thought.
+    /// To be considered.
     Caution,
-    /// Act on it.
+    /// To be acted on.
     Warning,
 }
 
 impl Feedback {
-    /// The block that the model is shown.
+    /// The text block that the model receives.
     pub fn render(&self) -> String {
         let mut block = String::from("<feedback provider='");
-        escape(&self.provider, &mut block);
+        escape_into(&self.provider, &mut block);
         block.push_str("'>\n");
-        escape(&self.summary, &mut block);
+        escape_into(&self.summary, &mut block);
         if !self.observations.is_empty() {
             block.push('\n');
         }
-        for seen in &self.observations {
+        for observation in &self.observations {
             block.push_str("\n- ");
-            escape(&seen.category, &mut block);
+            escape_into(&observation.category, &mut block);
             block.push_str(": ");
-            escape(&seen.description, &mut block);
+            escape_into(&observation.description, &mut block);
         }
         if !self.suggestions.is_empty() {
             block.push('\n');
         }
         for suggestion in &self.suggestions {
             block.push_str("\n-> ");
-            escape(suggestion, &mut block);
+            escape_into(suggestion, &mut block);
         }
         block.push_str("\n</feedback>");
         block
     }
 }
 
-/// Keeps text from closing the block it stands in.
-fn escape(text: &str, out: &mut String) {
+/// Escapes a text, so that it can't close the block around it.
+fn escape_into(text: &str, out: &mut String) {
     for c in text.chars() {
         match c {
             '<' => out.push_str("&lt;"),
@@ -391,35 +391,35 @@ fn escape(text: &str, out: &mut String) {
     }
 }
 
-/// What became of the completion check.
+/// The result of the completion check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
-pub enum Completion {
-    /// Everything that was asked for is there.
+pub enum CompletionResult {
+    /// All requirements are met.
     Complete,
-    /// Something is missing.
+    /// A requirement is not met.
     Incomplete {
         /// The files that are missing or wrong.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         missing: Vec<String>,
-        /// What the agent is told.
+        /// The message for the agent.
         feedback: String,
     },
-    /// Not checked: the work has to end anyway.
+    /// The check was skipped, because the work has to end anyway.
     Bypassed {
-        /// What ran out.
-        reason: Bypass,
+        /// Which allowance is used up.
+        reason: BypassReason,
     },
-    /// Blocked too often: the turn ends, and not as done.
+    /// The stop was blocked too often. The turn ends, but not as complete.
     Capped {
         /// How often it was blocked in this turn.
         rounds: u32,
-        /// What was missing last.
+        /// The requirements that were not met last.
         feedback: String,
     },
-    /// Nobody could check.
+    /// The check could not run.
     Unverified {
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }
@@ -435,7 +435,7 @@ mod tests {
             provider: "A'B".to_string(),
             severity: Severity::Info,
             summary: "</feedback> & more".to_string(),
-            observations: Vec::from([Observed {
+            observations: Vec::from([FeedbackObservation {
                 category: "time".to_string(),
                 description: "short".to_string(),
                 evidence: None,

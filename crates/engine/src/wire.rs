@@ -1,8 +1,7 @@
-//! The wire, version 1: one JSON object a line becomes one [`Event`].
+//! The wire protocol, version 1: one JSON object per line becomes one [`Event`].
 //!
-//! Strict on purpose: unknown fields, duplicate keys and wrong types are
-//! errors that name the field, so that a slip of the pen in an adapter is
-//! found on its first run and not in production.
+//! Parsing is strict. Unknown fields, duplicate keys and wrong types are errors that name the
+//! field, so that a typing error in an adapter is found in its first run and not in production.
 
 mod bounds;
 
@@ -14,73 +13,73 @@ use alloc::vec::Vec;
 use serde_json::{Map, Value};
 
 use crate::event::{
-    Action, AdvisorAnswered, Arguments, AttemptEnded, AttemptResult, AttemptStage, AttemptStarted,
-    Called, ChangeReason, CompactionFinished, Control, Elided, Event, EventKind, Failure,
-    IterationEnded, ModelChanged, OutputProposed, Payload, PlanProposed, PromptSource,
-    PromptSubmitted, ReportedStage, Seen, SessionEnded, SessionStarted, Status, StopProposed,
-    Tests, ToolFinished, ToolProposed, UsageReported,
+    AdvisorAnswered, Arguments, AttemptEnded, AttemptResult, AttemptStage, AttemptStarted,
+    CallReference, CallStatus, ChangeReason, CompactionFinished, Control, ControlAction, Elided,
+    Event, EventKind, IterationEnded, ModelChanged, OutputProposed, Payload, PlanProposed,
+    PromptSource, PromptSubmitted, ReportedStage, ReportedTests, RunFailure, SessionEnded,
+    SessionStarted, ShownLines, StopProposed, ToolFinished, ToolProposed, UsageReported,
 };
 use crate::id::{ActorId, IdError, SessionId};
 use crate::json::parse_strict;
-use crate::nearest::nearest;
+use crate::nearest::nearest_name;
 use crate::time::Timestamp;
 use crate::verdict::FaultKind;
 
-pub use bounds::check;
+pub use bounds::check_bounds;
 
-/// The version of the wire.
-pub const VERSION: u64 = 1;
+/// The version of the wire protocol.
+pub const WIRE_VERSION: u64 = 1;
 
-/// The longest text of a field that is no payload.
+/// The longest text of a field that is not a payload.
 pub const TEXT_BYTES_MAX: usize = 16 * 1024;
 
-/// Why a line is not an event.
+/// Why a line is not a valid event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     /// The line is not JSON.
     #[error("not valid JSON: {0}")]
     Json(String),
     /// The line is JSON, but no object.
-    #[error("an event is a JSON object, not {0}")]
+    #[error("an event must be a JSON object, not {0}")]
     NotAnObject(&'static str),
-    /// The line speaks another version.
-    #[error("wire version {0} is not spoken here; this is version {VERSION}")]
+    /// The line has an unsupported version.
+    #[error("wire version {0} is not supported; send version {WIRE_VERSION}")]
     Version(String),
-    /// A field that must be there is not.
+    /// A required field is missing.
     #[error("`{0}` is missing")]
     Missing(&'static str),
-    /// A field holds something of another type, or a value out of range.
+    /// A field has a value of another type or out of range.
     #[error("`{field}` must be {expected}, not {got}")]
     Type {
-        /// The field.
+        /// The name of the field.
         field: String,
-        /// What it takes.
+        /// The expected value.
         expected: String,
-        /// What it holds.
+        /// The actual value.
         got: String,
     },
-    /// A field that no event, or not this one, has.
-    #[error("unknown field `{field}`{}", hint(.nearest.as_deref()))]
+    /// A field that this event does not have.
+    #[error("unknown field `{field}`{}", suggestion(.nearest.as_deref()))]
     Unknown {
-        /// The field.
+        /// The name of the field.
         field: String,
-        /// The field that was probably meant.
+        /// The field that was probably intended.
         nearest: Option<String>,
     },
     /// An event that does not exist.
-    #[error("unknown event `{event}`{}", hint(.nearest.as_deref()))]
+    #[error("unknown event `{event}`{}", suggestion(.nearest.as_deref()))]
     Event {
-        /// The event.
+        /// The name of the event.
         event: String,
-        /// The event that was probably meant.
+        /// The event that was probably intended.
         nearest: Option<String>,
     },
-    /// An id that can't be one.
+    /// An invalid id.
     #[error("`{field}` {source}")]
     Id {
-        /// The field.
+        /// The name of the field.
         field: &'static str,
-        /// What is wrong with it.
+        /// What is wrong with the value.
         source: IdError,
     },
     /// Two fields that exclude each other.
@@ -105,32 +104,32 @@ impl WireError {
     }
 }
 
-fn hint(nearest: Option<&str>) -> String {
+fn suggestion(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!("; did you mean `{name}`?"))
 }
 
-/// Parses a line from an adapter. `session` stands in where the line names none.
+/// Parses a line from an adapter. `session` is the default if the line names no session.
 pub fn parse_line(line: &[u8], session: Option<&SessionId>) -> Result<Event, WireError> {
-    // An event is one line, so only the column of a mistake says something.
+    // An event is one line, so only the column of a mistake is useful.
     let value = parse_strict(line).map_err(|error| {
-        WireError::Json(shorten(&error.to_string().replace(" at line 1", " at")))
+        WireError::Json(shorten_user_text(&error.to_string().replace(" at line 1", " at")))
     })?;
-    parse_value(value, session, Source::Adapter)
+    parse_value(value, session, EventSource::Adapter)
 }
 
-/// Parses an event that an adapter has put together.
+/// Parses an event that an adapter has built.
 pub fn parse_event(value: Value) -> Result<Event, WireError> {
-    parse_value(value, None, Source::Adapter)
+    parse_value(value, None, EventSource::Adapter)
 }
 
-/// Parses an event as the journal keeps it.
+/// Parses an event in the form of the journal.
 pub fn parse_recorded(value: Value) -> Result<Event, WireError> {
-    parse_value(value, None, Source::Journal)
+    parse_value(value, None, EventSource::Journal)
 }
 
-/// Whether a text may be an elided one.
+/// Where an event comes from. Only the journal may contain elided texts.
 #[derive(Clone, Copy, PartialEq)]
-enum Source {
+enum EventSource {
     Adapter,
     Journal,
 }
@@ -138,10 +137,10 @@ enum Source {
 fn parse_value(
     value: Value,
     session: Option<&SessionId>,
-    source: Source,
+    source: EventSource,
 ) -> Result<Event, WireError> {
     let Value::Object(map) = value else { return Err(WireError::NotAnObject(type_name(&value))) };
-    let mut fields = Fields { map, source, asked: Vec::new() };
+    let mut fields = EventFields { map, source, requested: Vec::new() };
     fields.version()?;
     let event = fields.required_text("event")?;
     let named = match fields.text("session")? {
@@ -154,14 +153,16 @@ fn parse_value(
     let id = fields.id("id", crate::id::EventId::parse)?;
     let at = fields.time("at")?;
     let actor = fields.id("actor", ActorId::parse)?.unwrap_or_else(ActorId::main);
-    let meta = fields.any("meta");
+    let meta = fields.take("meta");
     let kind = match parse_kind(&event, &mut fields) {
-        // A field that is missing may be there under a misspelt name.
+        // The missing field may be present under a misspelt name.
         Err(WireError::Missing(missing)) => {
-            let slip = fields.map.keys().find(|key| nearest(key, [missing]).is_some());
-            return Err(slip.map_or(WireError::Missing(missing), |slip| WireError::Unknown {
-                field: shorten(slip),
-                nearest: Some(missing.to_owned()),
+            let misspelt = fields.map.keys().find(|key| nearest_name(key, [missing]).is_some());
+            return Err(misspelt.map_or(WireError::Missing(missing), |misspelt| {
+                WireError::Unknown {
+                    field: shorten_user_text(misspelt),
+                    nearest: Some(missing.to_owned()),
+                }
             }));
         }
         kind => kind?,
@@ -171,7 +172,7 @@ fn parse_value(
 }
 
 /// The names of all events.
-const EVENTS: [&str; 17] = [
+const EVENT_NAMES: [&str; 17] = [
     "session_started",
     "prompt_submitted",
     "tool_proposed",
@@ -191,7 +192,7 @@ const EVENTS: [&str; 17] = [
     "session_ended",
 ];
 
-fn parse_kind(event: &str, fields: &mut Fields) -> Result<EventKind, WireError> {
+fn parse_kind(event: &str, fields: &mut EventFields) -> Result<EventKind, WireError> {
     Ok(match event {
         "session_started" => EventKind::SessionStarted(SessionStarted {
             workspace: fields.text("workspace")?,
@@ -216,15 +217,7 @@ fn parse_kind(event: &str, fields: &mut Fields) -> Result<EventKind, WireError> 
             args: fields.arguments()?,
             cwd: fields.text("cwd")?,
         }),
-        "tool_finished" => EventKind::ToolFinished(ToolFinished {
-            call: fields.call()?,
-            of: fields.called()?,
-            status: fields.word("status", Status::ALL)?.ok_or(WireError::Missing("status"))?,
-            result: fields.payload("result")?,
-            exit_code: fields.integer("exit_code")?,
-            seen: fields.seen()?,
-            background: fields.flag("background")?,
-        }),
+        "tool_finished" => parse_tool_finished(fields)?,
         "plan_proposed" => parse_plan(fields)?,
         "output_proposed" => EventKind::OutputProposed(OutputProposed {
             name: fields.text("name")?,
@@ -273,7 +266,9 @@ fn parse_kind(event: &str, fields: &mut Fields) -> Result<EventKind, WireError> 
             reason: ChangeReason::parse(&fields.required_text("reason")?),
         }),
         "control" => EventKind::Control(Control {
-            action: fields.word("action", Action::ALL)?.ok_or(WireError::Missing("action"))?,
+            action: fields
+                .word("action", ControlAction::ALL)?
+                .ok_or(WireError::Missing("action"))?,
             by: fields.text("by")?,
             why: fields.text("why")?,
             call: fields.id("call", crate::id::CallId::parse)?,
@@ -281,20 +276,32 @@ fn parse_kind(event: &str, fields: &mut Fields) -> Result<EventKind, WireError> 
             seconds: fields.count("seconds")?,
             constraint: fields.text("constraint")?,
         }),
-        "session_ended" => {
-            EventKind::SessionEnded(SessionEnded { failure: fields.word("failure", Failure::ALL)? })
-        }
+        "session_ended" => EventKind::SessionEnded(SessionEnded {
+            failure: fields.word("failure", RunFailure::ALL)?,
+        }),
         _ => {
             return Err(WireError::Event {
-                event: shorten(event),
-                nearest: nearest(event, EVENTS).map(ToOwned::to_owned),
+                event: shorten_user_text(event),
+                nearest: nearest_name(event, EVENT_NAMES).map(ToOwned::to_owned),
             });
         }
     })
 }
 
-fn parse_plan(fields: &mut Fields) -> Result<EventKind, WireError> {
-    let plan = fields.any("plan");
+fn parse_tool_finished(fields: &mut EventFields) -> Result<EventKind, WireError> {
+    Ok(EventKind::ToolFinished(ToolFinished {
+        call: fields.call()?,
+        of: fields.call_reference()?,
+        status: fields.word("status", CallStatus::ALL)?.ok_or(WireError::Missing("status"))?,
+        result: fields.payload("result")?,
+        exit_code: fields.integer("exit_code")?,
+        seen: fields.seen()?,
+        background: fields.flag("background")?,
+    }))
+}
+
+fn parse_plan(fields: &mut EventFields) -> Result<EventKind, WireError> {
+    let plan = fields.take("plan");
     let plan_text = fields.payload("plan_text")?;
     if plan.is_some() && plan_text.is_some() {
         return Err(WireError::Both("plan", "plan_text"));
@@ -302,59 +309,59 @@ fn parse_plan(fields: &mut Fields) -> Result<EventKind, WireError> {
     Ok(EventKind::PlanProposed(PlanProposed { plan, plan_text }))
 }
 
-fn parse_usage(fields: &mut Fields) -> Result<EventKind, WireError> {
+fn parse_usage(fields: &mut EventFields) -> Result<EventKind, WireError> {
     let unknown = fields.flag("unknown")?;
-    // What is unknown need not be there.
-    let least = unknown.then_some(0);
+    // Unknown counts may be omitted.
+    let default = unknown.then_some(0);
     Ok(EventKind::UsageReported(UsageReported {
         request: fields.id("request", crate::id::RequestId::parse)?,
         model: fields.text("model")?,
-        input: fields.count("input")?.or(least).ok_or(WireError::Missing("input"))?,
+        input: fields.count("input")?.or(default).ok_or(WireError::Missing("input"))?,
         cache_read: fields.count("cache_read")?.unwrap_or(0),
         cache_creation: fields.count("cache_creation")?.unwrap_or(0),
-        output: fields.count("output")?.or(least).ok_or(WireError::Missing("output"))?,
+        output: fields.count("output")?.or(default).ok_or(WireError::Missing("output"))?,
         window: fields.count("window")?,
         cost_micros: fields.count("cost_micros")?,
         unknown,
     }))
 }
 
-/// An object whose fields are taken out one by one; what is left is unknown.
-struct Fields {
+/// An object whose fields are removed one by one. The fields that remain at the end are unknown.
+struct EventFields {
     map: Map<String, Value>,
-    source: Source,
-    asked: Vec<&'static str>,
+    source: EventSource,
+    requested: Vec<&'static str>,
 }
 
-impl Fields {
-    /// Takes a field; null and absent are the same.
-    fn any(&mut self, field: &'static str) -> Option<Value> {
-        self.asked.push(field);
+impl EventFields {
+    /// Removes a field. A field with the value null counts as missing.
+    fn take(&mut self, field: &'static str) -> Option<Value> {
+        self.requested.push(field);
         self.map.remove(field).filter(|value| !value.is_null())
     }
 
     fn version(&mut self) -> Result<(), WireError> {
-        match self.any("v") {
+        match self.take("v") {
             None => Ok(()),
-            Some(Value::Number(n)) if n.as_u64() == Some(VERSION) => Ok(()),
+            Some(Value::Number(n)) if n.as_u64() == Some(WIRE_VERSION) => Ok(()),
             Some(Value::Number(n)) => Err(WireError::Version(n.to_string())),
-            Some(Value::String(s)) if s != "1" => Err(WireError::Version(shorten(&s))),
-            Some(other) => Err(wrong("v", "a number", &other)),
+            Some(Value::String(s)) if s != "1" => Err(WireError::Version(shorten_user_text(&s))),
+            Some(other) => Err(type_error("v", "a number", &other)),
         }
     }
 
-    /// A name, a reason, a path: long texts are payloads.
+    /// A short text: a name, a reason, a path. Long texts are payloads.
     fn text(&mut self, field: &'static str) -> Result<Option<String>, WireError> {
-        match self.any(field) {
+        match self.take(field) {
             None => Ok(None),
             Some(Value::String(text)) => {
-                // What is in a journal was let in, and redaction may have added to it.
-                if self.source == Source::Adapter {
-                    bounds::text(field, &text)?;
+                // A text in the journal was accepted before, and redaction may have made it longer.
+                if self.source == EventSource::Adapter {
+                    bounds::check_text_length(field, &text)?;
                 }
                 Ok(Some(text))
             }
-            Some(other) => Err(wrong(field, "a string", &other)),
+            Some(other) => Err(type_error(field, "a string", &other)),
         }
     }
 
@@ -364,7 +371,7 @@ impl Fields {
 
     fn payload(&mut self, field: &'static str) -> Result<Option<Payload>, WireError> {
         let source = self.source;
-        self.any(field).map(|value| parse_payload(field, value, source)).transpose()
+        self.take(field).map(|value| parse_payload(field, value, source)).transpose()
     }
 
     fn id<T>(
@@ -383,20 +390,20 @@ impl Fields {
 
     fn call(&mut self) -> Result<Option<crate::id::CallId>, WireError> {
         let call = self.id("call", crate::id::CallId::parse)?;
-        // Clients without call ids reach the engine through their own adapter,
-        // so their records have none; on the wire a call needs one.
-        if call.is_none() && self.source == Source::Adapter {
+        // Clients without call ids use an adapter that is part of the runtime, so only their
+        // records may have no call id. On the wire it is required.
+        if call.is_none() && self.source == EventSource::Adapter {
             return Err(WireError::Missing("call"));
         }
         Ok(call)
     }
 
-    fn called(&mut self) -> Result<Option<Called>, WireError> {
-        if self.source == Source::Adapter {
+    fn call_reference(&mut self) -> Result<Option<CallReference>, WireError> {
+        if self.source == EventSource::Adapter {
             return Ok(None);
         }
-        let malformed = |value: &Value| wrong("of", "a tool and a digest", value);
-        self.any("of")
+        let malformed = |value: &Value| type_error("of", "a tool and a digest", value);
+        self.take("of")
             .map(|value| serde_json::from_value(value.clone()).map_err(|_| malformed(&value)))
             .transpose()
     }
@@ -410,32 +417,32 @@ impl Fields {
             .map(|text| {
                 Timestamp::parse(&text).map_err(|_| WireError::Type {
                     field: field.to_owned(),
-                    expected: crate::time::EXPECTED.to_owned(),
-                    got: format!("`{}`", shorten(&text)),
+                    expected: crate::time::EXPECTED_FORMAT.to_owned(),
+                    got: format!("`{}`", shorten_user_text(&text)),
                 })
             })
             .transpose()
     }
 
     fn count(&mut self, field: &'static str) -> Result<Option<u64>, WireError> {
-        self.any(field)
+        self.take(field)
             .map(|value| {
-                value.as_u64().ok_or_else(|| wrong(field, "a whole number from 0", &value))
+                value.as_u64().ok_or_else(|| type_error(field, "a whole number from 0", &value))
             })
             .transpose()
     }
 
     fn integer(&mut self, field: &'static str) -> Result<Option<i64>, WireError> {
-        self.any(field)
-            .map(|value| value.as_i64().ok_or_else(|| wrong(field, "a whole number", &value)))
+        self.take(field)
+            .map(|value| value.as_i64().ok_or_else(|| type_error(field, "a whole number", &value)))
             .transpose()
     }
 
     fn flag(&mut self, field: &'static str) -> Result<bool, WireError> {
-        match self.any(field) {
+        match self.take(field) {
             None => Ok(false),
             Some(Value::Bool(flag)) => Ok(flag),
-            Some(other) => Err(wrong(field, "true or false", &other)),
+            Some(other) => Err(type_error(field, "true or false", &other)),
         }
     }
 
@@ -447,35 +454,35 @@ impl Fields {
         let Some(text) = self.text(field)? else { return Ok(None) };
         let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
         found.map(Some).ok_or_else(|| {
-            let known: Vec<_> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
+            let accepted: Vec<_> = words.iter().map(|(word, _)| format!("`{word}`")).collect();
             WireError::Type {
                 field: field.to_owned(),
-                expected: format!("one of {}", known.join(", ")),
-                got: format!("`{}`", shorten(&text)),
+                expected: format!("one of {}", accepted.join(", ")),
+                got: format!("`{}`", shorten_user_text(&text)),
             }
         })
     }
 
     fn arguments(&mut self) -> Result<Arguments, WireError> {
-        let parsed = self.any("args");
+        let parsed = self.take("args");
         let text = self.payload("args_text")?;
         match (parsed, text) {
             (Some(_), Some(_)) => Err(WireError::Both("args", "args_text")),
             (Some(args @ Value::Object(_)), None) => Ok(Arguments::Parsed(args)),
-            (Some(other), None) => Err(wrong("args", "an object", &other)),
+            (Some(other), None) => Err(type_error("args", "an object", &other)),
             (None, Some(text)) => Ok(Arguments::Text(text)),
             (None, None) => Err(WireError::Missing("args")),
         }
     }
 
-    fn seen(&mut self) -> Result<Vec<Seen>, WireError> {
-        let Some(value) = self.any("seen") else { return Ok(Vec::new()) };
-        let Value::Array(items) = value else { return Err(wrong("seen", "an array", &value)) };
+    fn seen(&mut self) -> Result<Vec<ShownLines>, WireError> {
+        let Some(value) = self.take("seen") else { return Ok(Vec::new()) };
+        let Value::Array(items) = value else { return Err(type_error("seen", "an array", &value)) };
         items
             .into_iter()
             .map(|item| {
-                let mut fields = self.inner("seen", item)?;
-                let seen = Seen {
+                let mut fields = self.nested_fields("seen", item)?;
+                let seen = ShownLines {
                     path: fields.required_text("path")?,
                     from: fields.count("from")?.ok_or(WireError::Missing("from"))?,
                     to: fields.count("to")?.ok_or(WireError::Missing("to"))?,
@@ -486,48 +493,48 @@ impl Fields {
             .collect()
     }
 
-    fn tests(&mut self) -> Result<Option<Tests>, WireError> {
-        let Some(value) = self.any("tests") else { return Ok(None) };
-        let mut fields = self.inner("tests", value)?;
-        let tests = Tests {
+    fn tests(&mut self) -> Result<Option<ReportedTests>, WireError> {
+        let Some(value) = self.take("tests") else { return Ok(None) };
+        let mut fields = self.nested_fields("tests", value)?;
+        let tests = ReportedTests {
             failed: fields.count("failed")?.unwrap_or(0),
             passed: fields.count("passed")?.unwrap_or(0),
         };
         fields.finish().map(|()| Some(tests))
     }
 
-    fn inner(&self, field: &'static str, value: Value) -> Result<Self, WireError> {
+    fn nested_fields(&self, field: &'static str, value: Value) -> Result<Self, WireError> {
         match value {
-            Value::Object(map) => Ok(Self { map, source: self.source, asked: Vec::new() }),
-            other => Err(wrong(field, "an object", &other)),
+            Value::Object(map) => Ok(Self { map, source: self.source, requested: Vec::new() }),
+            other => Err(type_error(field, "an object", &other)),
         }
     }
 
-    /// Complains about the first field that nobody asked for.
+    /// Returns an error for the first remaining field.
     fn finish(self) -> Result<(), WireError> {
         match self.map.keys().next() {
             None => Ok(()),
             Some(field) => Err(WireError::Unknown {
-                field: shorten(field),
-                nearest: nearest(field, self.asked.iter().copied()).map(ToOwned::to_owned),
+                field: shorten_user_text(field),
+                nearest: nearest_name(field, self.requested.iter().copied()).map(ToOwned::to_owned),
             }),
         }
     }
 }
 
-fn parse_payload(field: &str, value: Value, source: Source) -> Result<Payload, WireError> {
+fn parse_payload(field: &str, value: Value, source: EventSource) -> Result<Payload, WireError> {
     match value {
         Value::String(text) => Ok(Payload::Inline(text)),
-        Value::Object(mut map) if source == Source::Journal => map
+        Value::Object(mut map) if source == EventSource::Journal => map
             .remove("elided")
             .and_then(|elided| serde_json::from_value::<Elided>(elided).ok())
             .map(|elided| Payload::Elided { elided })
-            .ok_or_else(|| wrong(field, "a string or an elided text", &Value::Object(map))),
-        other => Err(wrong(field, "a string", &other)),
+            .ok_or_else(|| type_error(field, "a string or an elided text", &Value::Object(map))),
+        other => Err(type_error(field, "a string", &other)),
     }
 }
 
-fn wrong(field: &str, expected: &str, got: &Value) -> WireError {
+fn type_error(field: &str, expected: &str, got: &Value) -> WireError {
     let got = match got {
         Value::Number(n) => n.to_string(),
         other => type_name(other).to_owned(),
@@ -546,8 +553,8 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// User text in an error stays short and printable.
-fn shorten(text: &str) -> String {
+/// Shortens user text for an error and removes control characters.
+fn shorten_user_text(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(160).collect()
 }
 
@@ -561,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_is_named_with_what_was_meant() {
+    fn a_typing_error_is_named_with_a_suggestion() {
         assert_eq!(
             error(r#"{"event":"tool_propsed"}"#),
             "unknown event `tool_propsed`; did you mean `tool_proposed`?"
@@ -602,19 +609,19 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_named() {
+    fn an_unsupported_version_is_an_error() {
         assert_eq!(
             error(r#"{"v":2,"event":"session_ended"}"#),
-            "wire version 2 is not spoken here; this is version 1"
+            "wire version 2 is not supported; send version 1"
         );
         assert_eq!(
             error(r#"{"v":"1.1","event":"session_ended"}"#),
-            "wire version 1.1 is not spoken here; this is version 1"
+            "wire version 1.1 is not supported; send version 1"
         );
     }
 
     #[test]
-    fn what_the_journal_keeps_reads_back_the_same() {
+    fn a_recorded_event_can_be_parsed_again() {
         let session = SessionId::parse("s").unwrap();
         let lines = [
             r#"{"event":"session_started","workspace":".","client":"stdio","deadline":"2026-01-31T12:00:00Z","parent":"p"}"#,
@@ -633,8 +640,8 @@ mod tests {
         ];
         for line in lines {
             let event = parse_line(line.as_bytes(), Some(&session)).unwrap();
-            let kept = serde_json::to_value(&event).unwrap();
-            assert_eq!(parse_recorded(kept).unwrap(), event, "{line}");
+            let recorded = serde_json::to_value(&event).unwrap();
+            assert_eq!(parse_recorded(recorded).unwrap(), event, "{line}");
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Enums of fixed words.
+//! Macros for enums with a fixed vocabulary.
 //!
-//! Each value has one word, which journals, the wire and `--json` show. Code compares values;
-//! only the serialised form contains the word.
+//! Each value has one JSON word. Journals, the wire protocol and `--json` contain the word. Code
+//! compares values and never compares words.
 
 use core::fmt;
 
 use serde::de::Visitor;
 
-/// Makes enums of fixed words. A word that is not in the set is an error when it is read.
+/// Defines enums with a fixed set of words. Any other word is an error when it is parsed.
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* })*) => {$(
         $(#[$doc])*
@@ -17,24 +17,24 @@ macro_rules! words {
         }
 
         impl $name {
-            /// Every value by its word on the wire.
+            /// Every value with its JSON word.
             pub const ALL: &'static [(&'static str, Self)] = &[$(($word, Self::$variant),)*];
 
-            /// The word on the wire.
-            pub const fn word(self) -> &'static str {
+            /// The JSON word.
+            pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)* }
             }
         }
 
         impl core::fmt::Display for $name {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.pad(self.word())
+                f.pad(self.as_str())
             }
         }
     )*};
 }
 
-/// Makes an enum with [`words`] or [`open_words`] that also has a word for each dimension of a
+/// Defines an enum with [`words`] or [`open_words`] that also has a word for each dimension of a
 /// limit, between its other words.
 macro_rules! words_with_limits {
     ($words:ident: $(#[$doc:meta])* $name:ident { $($before:tt)* } { $($after:tt)* }) => {
@@ -44,17 +44,17 @@ macro_rules! words_with_limits {
                 $($before)*
                 /// The deadline that a session is started with.
                 Deadline = "deadline",
-                /// Steps.
+                /// The number of steps.
                 Steps = "steps",
-                /// Seconds since the start.
+                /// The seconds since the start.
                 WallSeconds = "wall_seconds",
-                /// Cost, in millionths of a dollar.
+                /// The cost, in millionths of a dollar.
                 CostUsd = "cost_usd",
-                /// Tokens read.
+                /// Input tokens.
                 InputTokens = "input_tokens",
-                /// Tokens written.
+                /// Output tokens.
                 OutputTokens = "output_tokens",
-                /// Tokens read and written.
+                /// Input and output tokens.
                 TotalTokens = "total_tokens",
                 /// Iterations of an autonomous run.
                 Iterations = "iterations",
@@ -66,26 +66,26 @@ macro_rules! words_with_limits {
     };
 }
 
-/// Makes enums of words that a journal may also contain in a form this version does not know.
+/// Defines enums for words that a newer version may extend.
 ///
-/// An unknown word is kept as it is in `Other`, so that a record with it stays readable and is
-/// written back byte for byte.
+/// A word that this version does not support is stored unchanged in `Other`. So a record that
+/// contains it stays readable and is written back byte for byte.
 macro_rules! open_words {
     ($($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* })*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub enum $name {
             $($(#[$vdoc])* $variant,)*
-            /// A word that is not one of the others.
-            // INVARIANT: made by `parse`, which knows the words of all other values.
+            /// A word that this version does not support.
+            // INVARIANT: only `parse` creates it, for words that no other value has.
             Other(alloc::boxed::Box<str>),
         }
 
         impl $name {
-            /// Every value that has a fixed word, by its word on the wire.
+            /// Every value with a fixed word, with its JSON word.
             pub const ALL: &'static [(&'static str, Self)] = &[$(($word, Self::$variant),)*];
 
-            /// The value of a word; one that is unknown is kept as it is.
+            /// The value of a JSON word. A word that this version does not support becomes `Other`.
             pub fn parse(word: &str) -> Self {
                 match word {
                     $($word => Self::$variant,)*
@@ -93,8 +93,8 @@ macro_rules! open_words {
                 }
             }
 
-            /// The word on the wire.
-            pub fn word(&self) -> &str {
+            /// The JSON word.
+            pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $word,)*
                     Self::Other(word) => word,
@@ -104,13 +104,13 @@ macro_rules! open_words {
 
         impl core::fmt::Display for $name {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.pad(self.word())
+                f.pad(self.as_str())
             }
         }
 
         impl serde::Serialize for $name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.word())
+                serializer.serialize_str(self.as_str())
             }
         }
 
@@ -124,7 +124,7 @@ macro_rules! open_words {
 
 pub(crate) use {open_words, words, words_with_limits};
 
-/// Reads a word without copying it first.
+/// Deserialises a word without copying it first.
 pub(crate) struct WordVisitor<T>(pub(crate) fn(&str) -> T);
 
 impl<T> Visitor<'_> for WordVisitor<T> {
@@ -148,16 +148,16 @@ mod tests {
     use serde::Serialize;
     use serde::de::DeserializeOwned;
 
-    use crate::definition::Dimension;
-    use crate::event::{ChangeReason, Failure, ReportedStage, Stage};
+    use crate::definition::LimitDimension;
+    use crate::event::{ChangeReason, ReportedStage, RunFailure, Stage};
     use crate::summary::{LoopLevel, PauseCause, TestsPassing, TurnStatus};
     use crate::verdict::{
-        Bypass, ConstraintKind, ConstraintScope, GuardName, SafetyAction, SafetyKind, StopDetail,
-        ViolationSubtype, ViolationType,
+        BypassReason, ConstraintKind, ConstraintScope, GuardName, SafetyAction, SafetyKind,
+        StopDetail, ViolationSubtype, ViolationType,
     };
     use crate::{FaultKind, SessionPhase, StopCode};
 
-    /// Checks that every value reads back from its word, and lists the words.
+    /// Checks that every value can be parsed from its word, and lists the words.
     fn round_trip<T>(all: &[(&'static str, T)]) -> String
     where
         T: Debug + PartialEq + Serialize + DeserializeOwned,
@@ -169,7 +169,7 @@ mod tests {
         all.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(" ")
     }
 
-    /// The same for words that may also be unknown.
+    /// The same for an enum with `Other`.
     fn round_trip_open<T>(all: &[(&'static str, T)]) -> String
     where
         T: Debug + PartialEq + Serialize + DeserializeOwned,
@@ -185,10 +185,10 @@ mod tests {
         assert_eq!(
             round_trip(StopCode::ALL),
             "OBJECTIVE_ACHIEVED BUDGET_EXCEEDED SYSTEM_ERROR CAPPED NO_EVIDENCE HUMAN_REQUESTED \
-             ABANDONED"
+             INTERRUPTED"
         );
         assert_eq!(
-            round_trip(Dimension::ALL),
+            round_trip(LimitDimension::ALL),
             "deadline steps wall_seconds cost_usd input_tokens output_tokens total_tokens \
              iterations tool_calls"
         );
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_objections_are_pinned() {
+    fn the_words_of_violations_are_pinned() {
         assert_eq!(
             round_trip_open(GuardName::ALL),
             "protocol schema markers pause identity context progress limits tools protected \
@@ -290,9 +290,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_objected_to_by_another_word_is_a_subtype() {
+    fn every_constraint_and_dimension_is_a_subtype() {
         let constraints = ConstraintKind::ALL.iter().map(|(word, _)| *word);
-        let dimensions = Dimension::ALL.iter().map(|(word, _)| *word);
+        let dimensions = LimitDimension::ALL.iter().map(|(word, _)| *word);
         for word in constraints.chain(dimensions) {
             assert!(!matches!(ViolationSubtype::parse(word), ViolationSubtype::Other(_)), "{word}");
         }
@@ -300,9 +300,9 @@ mod tests {
 
     #[test]
     fn a_stop_has_a_word_for_every_dimension_bypass_and_failure() {
-        let dimensions = Dimension::ALL.iter().map(|(_, it)| StopDetail::from(*it));
-        let bypasses = Bypass::ALL.iter().map(|(_, it)| StopDetail::from(*it));
-        let failures = Failure::ALL.iter().map(|(_, it)| StopDetail::from(*it));
+        let dimensions = LimitDimension::ALL.iter().map(|(_, it)| StopDetail::from(*it));
+        let bypasses = BypassReason::ALL.iter().map(|(_, it)| StopDetail::from(*it));
+        let failures = RunFailure::ALL.iter().map(|(_, it)| StopDetail::from(*it));
         for detail in dimensions.chain(bypasses).chain(failures) {
             assert!(!matches!(detail, StopDetail::Other(_)), "{detail}");
         }

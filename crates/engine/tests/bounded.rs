@@ -1,28 +1,30 @@
-//! The worst an agent can do to a session's memory stays within the limit.
+//! The state of a session stays within its limit, even for the most extreme agent.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::sync::Arc;
 
 use jackline_engine::bounds::{
-    CARRY_BYTES_MAX, CUSTOM_POLICIES_MAX, ID_BYTES_MAX, POLICY_BYTES_MAX, STATE_BYTES_MAX,
+    CARRY_BYTES_MAX, CUSTOM_POLICIES_MAX, ID_BYTES_MAX, POLICY_STATE_BYTES_MAX, STATE_BYTES_MAX,
 };
 use jackline_engine::definition::{
-    Checker, Context, Dependency, Effect, LOOPS_WINDOW_MAX, Limit, Limits, Loops, Need, Per,
-    Policy, PolicyRule, Profile, Rule, RuleScope, Rules, SequentialDependency, Strict, Tool,
+    BudgetLimit, CompletionRequirement, ContextThresholds, DeclaredTool, LOOPS_WINDOW_MAX,
+    LimitPeriod, LoopProfile, LoopSettings, Policy, PolicyRule, Prerequisite, Rule, RuleEffect,
+    RuleScope, Rules, SequentialDependency, SessionLimits, StrictLevels, ToolDependency,
 };
 use jackline_engine::digest::Digest128;
 use jackline_engine::facts::{FileFact, FileKind, PolicyFact, VerificationFact, WatchedFact};
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
-    Definition, Digest, Facts, Kind, Mode, Now, Place, Query, Record, Session, Timestamp, observe,
+    Definition, Digest, Facts, Mode, Now, Query, Record, Session, SessionLocation, Timestamp,
+    ToolKind, observe,
 };
 use serde_json::{Value, json};
 
-/// As many prerequisites as the loader accepts.
+/// The maximum number of prerequisites that the loader accepts.
 const PREREQUISITES: usize = 256;
 
-/// As many tools with limits as the loader accepts.
+/// The maximum number of tools with limits that the loader accepts.
 const TOOL_LIMITS: usize = 32;
 
 fn name(kind: char, number: usize) -> String {
@@ -31,16 +33,17 @@ fn name(kind: char, number: usize) -> String {
 }
 
 fn definition() -> Definition {
-    let needs =
-        (0..PREREQUISITES).map(|n| Need { tool: name('p', n), fresh: true }).collect::<Vec<_>>();
-    let rule = SequentialDependency::new(vec![Dependency { tool: "deploy".to_owned(), needs }]);
+    let needs = (0..PREREQUISITES)
+        .map(|n| Prerequisite { tool: name('p', n), fresh: true })
+        .collect::<Vec<_>>();
+    let rule = SequentialDependency::new(vec![ToolDependency { tool: "deploy".to_owned(), needs }]);
     let custom = |n: usize| PolicyRule::Custom { name: format!("custom-{n}") };
     Definition {
         tools: (0..PREREQUISITES)
-            .map(|n| Tool {
-                kind: Kind::Edit,
+            .map(|n| DeclaredTool {
+                kind: ToolKind::Edit,
                 idempotent: n % 2 == 0,
-                ..Tool::named(&name('p', n))
+                ..DeclaredTool::with_name(&name('p', n))
             })
             .collect(),
         policies: std::iter::once(PolicyRule::SequentialDependency(rule))
@@ -54,15 +57,15 @@ fn definition() -> Definition {
             scope: RuleScope::Tool("asked".to_owned()),
             commands: Vec::new(),
             when: None,
-            effect: Effect::Ask,
+            effect: RuleEffect::Ask,
             mode: Mode::Enforce,
             message: "m".repeat(1000),
             instead: None,
         }]),
         protected: (0..40).map(|n| format!("{}{n}", "d/".repeat(60))).collect(),
-        completion: Some(Checker::All(
+        completion: Some(CompletionRequirement::All(
             (0..16)
-                .map(|number| Checker::Command {
+                .map(|number| CompletionRequirement::Command {
                     number,
                     line: "true".to_owned(),
                     timeout_seconds: 1,
@@ -70,46 +73,46 @@ fn definition() -> Definition {
                 })
                 .collect(),
         )),
-        // Whatever it finds, the play goes on.
-        loops: Loops {
-            profile: Profile::Strict,
-            strict: Strict { window: LOOPS_WINDOW_MAX, threshold: 3, override_retries: 1 },
-            ..Loops::default()
+        // The session must continue, whatever the loop guard finds.
+        loops: LoopSettings {
+            profile: LoopProfile::Strict,
+            strict: StrictLevels { window: LOOPS_WINDOW_MAX, threshold: 3, override_retries: 1 },
+            ..LoopSettings::default()
         },
-        limits: Limits {
-            cost_usd: Some(Limit { max: 0, soft: true, per: Per::Session }),
+        limits: SessionLimits {
+            cost_usd: Some(BudgetLimit { max: 0, soft: true, per: LimitPeriod::Session }),
             tool_calls: (0..TOOL_LIMITS)
-                .map(|n| (name('p', n), Limit { max: 0, soft: true, per: Per::Turn }))
+                .map(|n| (name('p', n), BudgetLimit { max: 0, soft: true, per: LimitPeriod::Turn }))
                 .collect(),
-            ..Limits::default()
+            ..SessionLimits::default()
         },
-        context: Some(Context::default()),
+        context: Some(ContextThresholds::default()),
         ..Definition::default()
     }
 }
 
-/// A file with as many lines as can be counted.
+/// A file with the largest possible number of lines.
 fn file() -> FileFact {
     FileFact {
         bytes: 1,
         modified: Some(Timestamp::from_ms(i64::MAX)),
-        look: Some(u64::MAX),
+        stamp: Some(u64::MAX),
         digest: Some(Digest128::of(b"x")),
         lines: Some(u64::MAX),
-        ..FileFact::of(FileKind::File)
+        ..FileFact::without_details(FileKind::File)
     }
 }
 
-fn place() -> Place {
-    Place { workspace: Some("/w".to_owned()), ..Place::default() }
+fn place() -> SessionLocation {
+    SessionLocation { workspace: Some("/w".to_owned()), ..SessionLocation::default() }
 }
 
-struct Play {
+struct BoundedSession {
     session: Session,
     largest: usize,
 }
 
-impl Play {
+impl BoundedSession {
     fn send(&mut self, mut event: Value) {
         event.as_object_mut().unwrap().insert("session".to_owned(), json!("s"));
         let event = parse_line(event.to_string().as_bytes(), None).unwrap();
@@ -123,20 +126,21 @@ impl Play {
                     facts.policies.insert(*number, PolicyFact::Allowed { carry });
                 }
                 Query::PolicyResult { number, .. } => {
-                    let text = "s".repeat(POLICY_BYTES_MAX);
+                    let text = "s".repeat(POLICY_STATE_BYTES_MAX);
                     facts.policies.insert(*number, PolicyFact::State { text });
                 }
                 Query::File { path, .. } => {
                     facts.files.insert(path.clone(), file());
                 }
                 Query::Watched { files, .. } => {
-                    let there = WatchedFact {
-                        look: u64::MAX,
+                    let existing = WatchedFact {
+                        stamp: u64::MAX,
                         sha256: Some(Digest::of(b"x")),
                         ..WatchedFact::default()
                     };
-                    let seen = files.iter().map(|file| (file.path.clone(), there.clone()));
-                    facts.watched = Some(seen.collect());
+                    let facts_of_files =
+                        files.iter().map(|file| (file.path.clone(), existing.clone()));
+                    facts.watched = Some(facts_of_files.collect());
                 }
                 Query::Verification { run, .. } => {
                     let tail = "t".repeat(2000);
@@ -148,7 +152,7 @@ impl Play {
         let verdict = self.session.decide(&event, &facts);
         let seq = self.session.seq() + 1;
         self.session.apply(&Record { seq, event: &event, facts: &facts, verdict: &verdict });
-        // Saving takes longer than deciding, and the state grows slowly.
+        // Taking a snapshot is slower than deciding, and the state grows slowly.
         if seq.is_multiple_of(32) || seq > 14_000 {
             self.largest = self.largest.max(self.session.snapshot().len());
         }
@@ -166,7 +170,7 @@ impl Play {
 #[test]
 fn the_largest_state_fits() {
     let session = Session::new(Arc::new(definition()), Arc::new(place()));
-    let mut play = Play { session, largest: 0 };
+    let mut play = BoundedSession { session, largest: 0 };
     let model = "\u{10ffff}".repeat(400);
     play.send(json!({
         "event":"session_started","client":"stdio","model":model,"prompt_hash":model,
@@ -187,7 +191,7 @@ fn the_largest_state_fits() {
         }));
     }
     play.send(json!({"event":"stop_proposed"}));
-    // Files read in pieces by many, and directories searched.
+    // Files that many actors read in parts, and searched directories.
     for n in 0..1200_u32 {
         let (call, actor) = (name('f', n as usize), name('a', n as usize % 40));
         let path = format!("some/directory/of/the/project/file-{n}.rs");
@@ -208,7 +212,7 @@ fn the_largest_state_fits() {
         }));
         play.send(json!({"event":"tool_finished","call":call,"status":"ok"}));
     }
-    // What waits for a person, and what a person said.
+    // Calls that wait for approval, and answers of a person.
     for n in 0..60_usize {
         play.send(json!({
             "event":"tool_proposed","call":name('q', n),"tool":"asked","args":{"n":n},
@@ -219,11 +223,11 @@ fn the_largest_state_fits() {
             play.send(json!({"event":"control","action":action,"why":why,"seconds":u32::MAX}));
         }
     }
-    // Lost and denied ones, then as many open ones as are kept.
+    // Lost and denied calls, then the maximum number of open calls.
     for n in 1000..1200 {
         play.call(n, &name('x', n), false);
     }
-    // As many actors as are kept, each with a past.
+    // The maximum number of actors, each with a history.
     for n in 0..31 * 40_usize {
         let (call, actor) = (name('l', n), name('b', n % 31));
         let tool = if n / 31 < 8 { "asked" } else { "Bash" };
@@ -244,6 +248,10 @@ fn the_largest_state_fits() {
         }));
     }
     play.send(json!({"event":"control","action":"pause","by":words,"why":words}));
-    assert!(play.largest > STATE_BYTES_MAX / 2, "{} bytes: is this the worst?", play.largest);
+    assert!(
+        play.largest > STATE_BYTES_MAX / 2,
+        "{} bytes: the test no longer reaches a large state",
+        play.largest
+    );
     assert!(play.largest <= STATE_BYTES_MAX, "{} bytes", play.largest);
 }

@@ -1,13 +1,15 @@
-//! A plain model of what was used and what it cost, which keeps every report
-//! and adds up anew, beside the engine, which keeps sums and takes back what is
-//! replaced. They must never disagree.
+//! Compares the engine with a simple model of usage and cost. The model stores every report and
+//! adds all of them each time. The engine stores sums and subtracts the counts that a report
+//! replaces. Both must always agree.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use jackline_engine::definition::{Limit, Limits, Models, Per, Price};
+use jackline_engine::definition::{
+    BudgetLimit, LimitPeriod, ModelPrice, ModelTables, SessionLimits,
+};
 use jackline_engine::summary::UsageTotals;
 use jackline_engine::wire::parse_line;
 use jackline_engine::{Definition, Facts, Now, Record, Session, Timestamp, observe};
@@ -17,15 +19,15 @@ use serde_json::{Value, json};
 const MODELS: [Option<&str>; 4] = [Some("dear"), Some("cheap-20260101"), Some("mystery"), None];
 
 #[derive(Debug, Clone)]
-enum Op {
-    Report(Report),
+enum CostOp {
+    Report(ModelReport),
     Prompt,
     Reset,
 }
 
 #[derive(Debug, Clone)]
-struct Report {
-    /// Fewer than can be replaced.
+struct ModelReport {
+    /// Fewer than the number of requests that can be updated.
     request: Option<u8>,
     model: usize,
     tokens: [u64; 4],
@@ -33,7 +35,7 @@ struct Report {
     sub_agent: bool,
 }
 
-fn op() -> impl Strategy<Value = Op> {
+fn op() -> impl Strategy<Value = CostOp> {
     let tokens = prop_oneof![8 => 0..5_000_u64, 1 => Just(0), 1 => 0..u64::from(u32::MAX)];
     let report = (
         prop::option::weighted(0.8, 0..40_u8),
@@ -44,34 +46,34 @@ fn op() -> impl Strategy<Value = Op> {
     );
     prop_oneof![
         12 => report.prop_map(|(request, model, tokens, cost, sub_agent)| {
-            Op::Report(Report { request, model, tokens, cost, sub_agent })
+            CostOp::Report(ModelReport { request, model, tokens, cost, sub_agent })
         }),
-        1 => Just(Op::Prompt),
-        1 => Just(Op::Reset),
+        1 => Just(CostOp::Prompt),
+        1 => Just(CostOp::Reset),
     ]
 }
 
 fn definition() -> Definition {
-    let price = |model: &str, unit: u64| Price {
+    let price = |model: &str, unit: u64| ModelPrice {
         model: model.to_owned(),
         input: unit,
         output: 5 * unit,
         cache_read: unit / 10,
         cache_creation: unit + 7,
     };
-    let limit = |per| Some(Limit { max: u64::MAX, soft: true, per });
+    let limit = |per| Some(BudgetLimit { max: u64::MAX, soft: true, per });
     Definition {
-        limits: Limits { cost_usd: limit(Per::Session), ..Limits::default() },
-        models: Models {
+        limits: SessionLimits { cost_usd: limit(LimitPeriod::Session), ..SessionLimits::default() },
+        models: ModelTables {
             prices: vec![price("dear", 15_000_000), price("cheap", 33)],
-            ..Models::default()
+            ..ModelTables::default()
         },
         ..Definition::default()
     }
 }
 
-/// What one report adds, and the model it can't price.
-fn plainly(report: &Report) -> (UsageTotals, Option<&'static str>) {
+/// The usage that one report adds, and the name of the model if it has no price.
+fn expected_usage(report: &ModelReport) -> (UsageTotals, Option<&'static str>) {
     let [input, output, cache_read, cache_creation] = report.tokens;
     let unit = match report.model {
         0 => Some(15_000_000_u128),
@@ -99,39 +101,39 @@ fn plainly(report: &Report) -> (UsageTotals, Option<&'static str>) {
     (used, unpriced.then(|| MODELS[report.model].unwrap_or("a model without a name")))
 }
 
-/// Every report that counts: the turn it was first made in, and what it says now.
+/// Every report that counts, with the turn in which it was first made and its latest counts.
 #[derive(Default)]
-struct Plain {
-    named: BTreeMap<(bool, u8), (u64, UsageTotals)>,
-    nameless: Vec<(u64, UsageTotals)>,
+struct CostModel {
+    with_id: BTreeMap<(bool, u8), (u64, UsageTotals)>,
+    without_id: Vec<(u64, UsageTotals)>,
     unpriced: BTreeSet<&'static str>,
     turn: u64,
     since: u64,
 }
 
-impl Plain {
-    fn apply(&mut self, op: &Op) {
+impl CostModel {
+    fn apply(&mut self, op: &CostOp) {
         match op {
-            Op::Prompt => self.turn += 1,
-            Op::Reset => {
+            CostOp::Prompt => self.turn += 1,
+            CostOp::Reset => {
                 self.turn += 1;
                 self.since = self.turn;
                 self.unpriced.clear();
             }
-            Op::Report(report) => {
-                let (used, unpriced) = plainly(report);
+            CostOp::Report(report) => {
+                let (used, unpriced) = expected_usage(report);
                 self.unpriced.extend(unpriced);
                 match report.request {
-                    None => self.nameless.push((self.turn, used)),
+                    None => self.without_id.push((self.turn, used)),
                     Some(request) => {
                         let key = (report.sub_agent, request);
-                        let (_, known) = self.named.entry(key).or_insert((self.turn, used));
-                        known.input = known.input.max(used.input);
-                        known.output = known.output.max(used.output);
-                        known.cache_read = known.cache_read.max(used.cache_read);
-                        known.cache_creation = known.cache_creation.max(used.cache_creation);
-                        known.cost_micros = known.cost_micros.max(used.cost_micros);
-                        known.unpriced = known.unpriced.min(used.unpriced);
+                        let (_, total) = self.with_id.entry(key).or_insert((self.turn, used));
+                        total.input = total.input.max(used.input);
+                        total.output = total.output.max(used.output);
+                        total.cache_read = total.cache_read.max(used.cache_read);
+                        total.cache_creation = total.cache_creation.max(used.cache_creation);
+                        total.cost_micros = total.cost_micros.max(used.cost_micros);
+                        total.unpriced = total.unpriced.min(used.unpriced);
                     }
                 }
             }
@@ -140,7 +142,8 @@ impl Plain {
 
     fn sum(&self, from: u64) -> UsageTotals {
         let mut sum = UsageTotals::default();
-        for (_, used) in self.named.values().chain(&self.nameless).filter(|(turn, _)| *turn >= from)
+        for (_, used) in
+            self.with_id.values().chain(&self.without_id).filter(|(turn, _)| *turn >= from)
         {
             sum.input += used.input;
             sum.output += used.output;
@@ -153,11 +156,11 @@ impl Plain {
     }
 }
 
-fn event(op: &Op) -> Value {
+fn event(op: &CostOp) -> Value {
     match op {
-        Op::Prompt => json!({"event": "prompt_submitted", "source": "human"}),
-        Op::Reset => json!({"event": "control", "action": "reset"}),
-        Op::Report(report) => {
+        CostOp::Prompt => json!({"event": "prompt_submitted", "source": "human"}),
+        CostOp::Reset => json!({"event": "control", "action": "reset"}),
+        CostOp::Report(report) => {
             let [input, output, cache_read, cache_creation] = report.tokens;
             json!({
                 "event": "usage_reported", "input": input, "output": output,
@@ -170,7 +173,7 @@ fn event(op: &Op) -> Value {
     }
 }
 
-fn send(session: &mut Session, op: &Op) {
+fn send(session: &mut Session, op: &CostOp) {
     let mut event = event(op);
     event.as_object_mut().unwrap().insert("session".to_owned(), json!("s"));
     let event = parse_line(event.to_string().as_bytes(), None).unwrap();
@@ -185,17 +188,17 @@ proptest! {
     #[test]
     fn the_engine_and_the_plain_model_count_the_same(ops in prop::collection::vec(op(), 0..120)) {
         let mut session = Session::new(Arc::new(definition()), Arc::default());
-        let mut plain = Plain::default();
+        let mut model = CostModel::default();
         for op in &ops {
             send(&mut session, op);
-            plain.apply(op);
+            model.apply(op);
             let summary = session.summary();
-            prop_assert_eq!(summary.usage, plain.sum(plain.since));
-            prop_assert_eq!(summary.turn.usage, plain.sum(plain.turn));
+            prop_assert_eq!(summary.usage, model.sum(model.since));
+            prop_assert_eq!(summary.turn.usage, model.sum(model.turn));
             let budget = &summary.budgets[0];
             prop_assert_eq!(budget.used, summary.usage.cost_micros);
             let named: BTreeSet<&str> = budget.unpriced.iter().map(String::as_str).collect();
-            let expected = if summary.usage.unpriced > 0 { plain.unpriced.clone() } else { BTreeSet::new() };
+            let expected = if summary.usage.unpriced > 0 { model.unpriced.clone() } else { BTreeSet::new() };
             prop_assert_eq!(named, expected);
         }
     }

@@ -1,11 +1,11 @@
-//! A plain model of the dirty bits, which keeps every change and every run and
-//! looks at all of them again, beside the engine, which keeps two numbers.
+//! Compares the engine with a simple model of the dirty bits. The model stores every change and
+//! every test run and evaluates all of them each time. The engine stores two numbers.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::sync::Arc;
 
-use jackline_engine::definition::{Cap, Checker};
+use jackline_engine::definition::{CompletionCap, CompletionRequirement};
 use jackline_engine::facts::{FileFact, FileKind};
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
@@ -14,9 +14,9 @@ use jackline_engine::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// What an agent can call.
+/// The calls that an agent can make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Does {
+enum DirtyCall {
     EditsCode,
     EditsDocs,
     Tests,
@@ -27,15 +27,15 @@ enum Does {
     TestsThenChanges,
 }
 
-const ALL: [Does; 8] = [
-    Does::EditsCode,
-    Does::EditsDocs,
-    Does::Tests,
-    Does::TestsIntoPipe,
-    Does::TestsOrTrue,
-    Does::TestsElsewhere,
-    Does::ChangesThenTests,
-    Does::TestsThenChanges,
+const ALL: [DirtyCall; 8] = [
+    DirtyCall::EditsCode,
+    DirtyCall::EditsDocs,
+    DirtyCall::Tests,
+    DirtyCall::TestsIntoPipe,
+    DirtyCall::TestsOrTrue,
+    DirtyCall::TestsElsewhere,
+    DirtyCall::ChangesThenTests,
+    DirtyCall::TestsThenChanges,
 ];
 
 const STATUSES: [&str; 4] = ["ok", "error", "cancelled", "timeout"];
@@ -43,25 +43,25 @@ const SUMMARIES: [Option<&str>; 3] =
     [None, Some("3 passed in 1s"), Some("1 failed, 2 passed in 1s")];
 
 #[derive(Debug, Clone)]
-enum Op {
-    Begin(Does),
+enum DirtyOp {
+    Begin(DirtyCall),
     End { which: usize, status: &'static str, says: Option<&'static str> },
     Stop,
     Skip,
 }
 
-fn op() -> impl Strategy<Value = Op> {
+fn op() -> impl Strategy<Value = DirtyOp> {
     let ends =
         (0..4_usize, prop::sample::select(&STATUSES[..]), prop::sample::select(&SUMMARIES[..]));
     prop_oneof![
-        6 => prop::sample::select(&ALL[..]).prop_map(Op::Begin),
-        6 => ends.prop_map(|(which, status, says)| Op::End { which, status, says }),
-        3 => Just(Op::Stop),
-        1 => Just(Op::Skip),
+        6 => prop::sample::select(&ALL[..]).prop_map(DirtyOp::Begin),
+        6 => ends.prop_map(|(which, status, says)| DirtyOp::End { which, status, says }),
+        3 => Just(DirtyOp::Stop),
+        1 => Just(DirtyOp::Skip),
     ]
 }
 
-impl Does {
+impl DirtyCall {
     fn call(self) -> (&'static str, Value) {
         let line = |command: &str| ("Bash", json!({ "command": command }));
         match self {
@@ -80,13 +80,13 @@ impl Does {
         matches!(self, Self::EditsCode | Self::ChangesThenTests | Self::TestsThenChanges)
     }
 
-    /// How the tests in it ended; none where there were none, or it can't be
-    /// told that they ran.
-    fn outcome(self, status: &str, says: Option<&str>) -> Option<Outcome> {
-        let said = match says {
-            Some(text) if text.contains("failed") => Outcome::No,
-            Some(_) if status != "timeout" => Outcome::Yes,
-            _ => Outcome::Unknown,
+    /// How the tests of the call ended; `None` if there were none or it is not certain that they
+    /// ran.
+    fn outcome(self, status: &str, says: Option<&str>) -> Option<TestOutcome> {
+        let summary = match says {
+            Some(text) if text.contains("failed") => TestOutcome::No,
+            Some(_) if status != "timeout" => TestOutcome::Yes,
+            _ => TestOutcome::Unknown,
         };
         let (proven, refuted, certain) = match self {
             Self::EditsCode | Self::EditsDocs => return None,
@@ -98,100 +98,100 @@ impl Does {
         };
         match status {
             "cancelled" => None,
-            // What a script hides the summary tells.
-            "ok" if proven && said != Outcome::No => Some(Outcome::Yes),
-            "error" if refuted => Some(Outcome::No),
-            _ => (certain || says.is_some()).then_some(said),
+            // The summary is used if the exit status of the script does not show the result.
+            "ok" if proven && summary != TestOutcome::No => Some(TestOutcome::Yes),
+            "error" if refuted => Some(TestOutcome::No),
+            _ => (certain || says.is_some()).then_some(summary),
         }
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum TestOutcome {
     Yes,
     No,
     Unknown,
 }
 
 #[derive(Debug, Clone)]
-struct Open {
+struct OpenDirtyCall {
     id: String,
-    does: Does,
+    does: DirtyCall,
     changes: usize,
     code: usize,
 }
 
-/// A run that has ended, and how much had been changed when it began.
+/// A finished test run, and the number of changes when it began.
 #[derive(Debug)]
-struct Run {
+struct FinishedTestRun {
     changes: usize,
     code: usize,
-    outcome: Outcome,
+    outcome: TestOutcome,
 }
 
-/// Everything that ever happened.
+/// All past events.
 #[derive(Debug, Default)]
-struct Model {
-    open: Vec<Open>,
-    /// Changes of anything, and of code.
+struct DirtyModel {
+    open: Vec<OpenDirtyCall>,
+    /// The number of changes of anything, and of code.
     changes: usize,
     code: usize,
-    runs: Vec<Run>,
-    /// How much code had been changed when a person said that it is good.
+    runs: Vec<FinishedTestRun>,
+    /// The number of code changes when a person skipped the check.
     skipped: Option<usize>,
 }
 
-impl Model {
-    fn lands(&mut self, does: Does) {
-        self.changes += usize::from(does == Does::EditsDocs || does.changes_code());
+impl DirtyModel {
+    fn apply_changes(&mut self, does: DirtyCall) {
+        self.changes += usize::from(does == DirtyCall::EditsDocs || does.changes_code());
         self.code += usize::from(does.changes_code());
     }
 
-    fn end(&mut self, call: &Open, status: &str, says: Option<&str>) {
+    fn end(&mut self, call: &OpenDirtyCall, status: &str, says: Option<&str>) {
         if let Some(outcome) = call.does.outcome(status, says) {
-            // It has seen its own change, if that was the only one.
-            let own = call.does == Does::ChangesThenTests && self.changes == call.changes;
+            // The test has seen the call's own change, if that was the only one.
+            let own = call.does == DirtyCall::ChangesThenTests && self.changes == call.changes;
             let (changes, code) = (call.changes + usize::from(own), call.code + usize::from(own));
-            self.runs.push(Run { changes, code, outcome });
+            self.runs.push(FinishedTestRun { changes, code, outcome });
         }
-        self.lands(call.does);
+        self.apply_changes(call.does);
     }
 
-    /// The objection to a stop.
-    fn objection(&self) -> Option<&'static str> {
+    /// The expected subtype of the violation for a stop.
+    fn expected_violation(&self) -> Option<&'static str> {
         if self.open.iter().any(|call| call.does.changes_code()) {
             return Some("untested_code");
         }
         if self.skipped == Some(self.code) {
             return None;
         }
-        let mut latest: Option<(usize, Outcome)> = None;
+        let mut latest: Option<(usize, TestOutcome)> = None;
         for run in self.runs.iter().filter(|run| run.code == self.code) {
             latest = Some(match latest {
                 Some((changes, outcome)) if changes > run.changes => (changes, outcome),
-                Some((_, known)) if run.outcome == Outcome::Unknown => (run.changes, known),
+                Some((_, outcome)) if run.outcome == TestOutcome::Unknown => (run.changes, outcome),
                 _ => (run.changes, run.outcome),
             });
         }
         match latest {
             None => (self.code > 0).then_some("untested_code"),
-            Some((_, Outcome::Yes)) => None,
-            Some((_, Outcome::No)) => Some("failing_tests"),
-            Some((_, Outcome::Unknown)) => Some("unknown_tests"),
+            Some((_, TestOutcome::Yes)) => None,
+            Some((_, TestOutcome::No)) => Some("failing_tests"),
+            Some((_, TestOutcome::Unknown)) => Some("unknown_tests"),
         }
     }
 }
 
-struct Engine {
+struct DirtyEngine {
     session: Session,
     seq: u64,
 }
 
-impl Engine {
+impl DirtyEngine {
     fn new() -> Self {
         let definition = Definition {
-            completion: Some(Checker::Clean),
-            completion_cap: Cap { blocks: u32::MAX, same: u32::MAX },
+            completion: Some(CompletionRequirement::Clean),
+            completion_cap: CompletionCap { blocks: u32::MAX, same: u32::MAX },
             ..Definition::default()
         };
         Self { session: Session::new(Arc::new(definition), Arc::default()), seq: 0 }
@@ -203,10 +203,12 @@ impl Engine {
         let event = parse_line(event.to_string().as_bytes(), None).unwrap();
         let mut facts = Facts::at(Now::wall(Timestamp::from_ms(1_000)));
         facts.observed = observe(&event);
-        // There is no such file, wherever it is looked for.
+        // No file exists, wherever the engine looks for it.
         let asked = self.session.needs(&event, &facts);
         facts.files.extend(asked.iter().filter_map(|query| match query {
-            Query::File { path, .. } => Some((path.clone(), FileFact::of(FileKind::Missing))),
+            Query::File { path, .. } => {
+                Some((path.clone(), FileFact::without_details(FileKind::Missing)))
+            }
             _ => None,
         }));
         let verdict = self.session.decide(&event, &facts);
@@ -220,18 +222,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
-    fn the_bits_are_those_of_the_plain_model(ops in prop::collection::vec(op(), 1..60)) {
-        let (mut engine, mut model) = (Engine::new(), Model::default());
+    fn the_engine_agrees_with_the_simple_model(ops in prop::collection::vec(op(), 1..60)) {
+        let (mut engine, mut model) = (DirtyEngine::new(), DirtyModel::default());
         for (number, op) in ops.into_iter().enumerate() {
             match op {
-                Op::Begin(does) => {
+                DirtyOp::Begin(does) => {
                     let (tool, args) = does.call();
                     let id = format!("c{number}");
                     engine.send(json!({"event": "tool_proposed", "call": id, "tool": tool, "args": args}));
-                    let Model { changes, code, .. } = model;
-                    model.open.push(Open { id, does, changes, code });
+                    let DirtyModel { changes, code, .. } = model;
+                    model.open.push(OpenDirtyCall { id, does, changes, code });
                 }
-                Op::End { which, status, says } => {
+                DirtyOp::End { which, status, says } => {
                     if which < model.open.len() {
                         let call = model.open.remove(which);
                         engine.send(json!({
@@ -240,20 +242,20 @@ proptest! {
                         model.end(&call, status, says);
                     }
                 }
-                Op::Skip => {
+                DirtyOp::Skip => {
                     engine.send(json!({"event": "control", "action": "skip_dirty_bits"}));
-                    // Where nothing is missing, there is nothing to skip.
-                    if model.objection().is_some() {
+                    // If no requirement is missing, there is nothing to skip.
+                    if model.expected_violation().is_some() {
                         model.skipped = Some(model.code);
                     }
                 }
-                Op::Stop => {
+                DirtyOp::Stop => {
                     let verdict = engine.send(json!({"event": "stop_proposed"}));
-                    let subtype = verdict.violations.first().map(|v| v.subtype.word());
-                    prop_assert_eq!(subtype, model.objection());
-                    // What has not come back by now may have run.
+                    let subtype = verdict.violations.first().map(|v| v.subtype.as_str());
+                    prop_assert_eq!(subtype, model.expected_violation());
+                    // A call without a result at this point may have run.
                     for call in std::mem::take(&mut model.open) {
-                        model.lands(call.does);
+                        model.apply_changes(call.does);
                     }
                 }
             }

@@ -1,9 +1,8 @@
-//! Ways around a protected path or a denied program, judged by their verdicts.
+//! Attempts to evade a protected path or a denied program, judged by their verdicts.
 //!
-//! Every line of the tables is proposed to a real session. It is refused, or it
-//! is listed in `evasions/opaque-by-nature.txt` under the reason for which
-//! nobody can see what it does. A listed line that is refused after all fails
-//! the test, so the list only ever gets shorter.
+//! Every line of the tables is proposed to a real session. It must be refused, or it must be listed
+//! in `evasions/opaque-by-nature.txt` under the reason why Jackline cannot tell what it does. A
+//! listed line that is refused fails the test, so the list can only become shorter.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
@@ -17,7 +16,7 @@ use std::sync::Arc;
 
 use jackline_engine::{Decision, Definition, Verdict};
 use serde_json::json;
-use world::{Play, ROOT};
+use world::{EvasionSession, ROOT};
 
 const PROTECTED: &str = "version: 1\nprotected: [config.yaml]\n";
 
@@ -31,13 +30,13 @@ rules:
 
 const GIT: &str = "version: 1\nextends: [pack/git]\n";
 
-/// A table of lines and the definition they try to get around.
-struct Table {
+/// A table of lines, and the definition that they try to evade.
+struct EvasionTable {
     path: &'static str,
     definition: String,
 }
 
-fn tables() -> [Table; 7] {
+fn tables() -> [EvasionTable; 7] {
     let both = format!("{NO_RM}protected: [config.yaml]\n");
     [
         ("../shell/tests/evasions/write.txt", PROTECTED.to_owned()),
@@ -48,7 +47,7 @@ fn tables() -> [Table; 7] {
         ("tests/evasions/writes.txt", PROTECTED.to_owned()),
         ("tests/evasions/runs.txt", NO_RM.to_owned()),
     ]
-    .map(|(path, definition)| Table { path, definition })
+    .map(|(path, definition)| EvasionTable { path, definition })
 }
 
 fn load(source: &str) -> Arc<Definition> {
@@ -59,7 +58,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
 }
 
-/// The lines of a table: `$ ` starts one, `> ` continues it.
+/// The lines of a table: `$ ` starts a line, `> ` continues it.
 fn lines(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for row in text.lines() {
@@ -74,7 +73,7 @@ fn lines(text: &str) -> Vec<String> {
     lines
 }
 
-/// Lines that are opaque by nature, with the class each is in.
+/// The lines that are opaque by nature, with the class of each.
 fn listed() -> BTreeMap<String, String> {
     let mut listed = BTreeMap::new();
     for section in read("tests/evasions/opaque-by-nature.txt").split("\n## ").skip(1) {
@@ -100,41 +99,45 @@ fn assert_allowed(verdict: &Verdict, what: &str) {
 }
 
 #[test]
-fn every_way_around_is_refused_or_opaque_by_nature() {
+fn every_evasion_is_refused_or_opaque_by_nature() {
     let listed = listed();
     let mut unlisted = Vec::new();
     let mut stale = Vec::new();
-    let mut met = BTreeSet::new();
+    let mut found = BTreeSet::new();
     let mut refused = 0;
     let mut classes: BTreeMap<&str, usize> = BTreeMap::new();
     for table in tables() {
         let definition = load(&table.definition);
         for line in lines(&read(table.path)) {
-            let denied = is_refused(&Play::new(&definition).bash(&line));
+            let denied = is_refused(&EvasionSession::new(&definition).bash(&line));
             match (denied, listed.get(&line)) {
                 (true, None) => refused += 1,
                 (false, Some(class)) => *classes.entry(class).or_default() += 1,
                 (true, Some(_)) => stale.push(format!("{}: {line}", table.path)),
                 (false, None) => unlisted.push(format!("{}: {line}", table.path)),
             }
-            met.insert(line);
+            found.insert(line);
         }
     }
     println!("{refused} refused, {} opaque by nature", classes.values().sum::<usize>());
     classes.iter().for_each(|(class, count)| println!("{count:5} {class}"));
-    stale.extend(listed.keys().filter(|line| !met.contains(*line)).cloned());
+    stale.extend(listed.keys().filter(|line| !found.contains(*line)).cloned());
     assert!(unlisted.is_empty(), "{} got through:\n{}", unlisted.len(), unlisted.join("\n"));
-    assert!(stale.is_empty(), "refused or gone, and still listed:\n{}", stale.join("\n"));
+    assert!(
+        stale.is_empty(),
+        "listed although refused or removed from the tables:\n{}",
+        stale.join("\n")
+    );
     assert!(refused >= 1_200, "only {refused}");
 }
 
 #[test]
-fn everyday_work_is_not_in_the_way() {
+fn everyday_work_is_not_blocked() {
     let definition = load(PROTECTED);
     let lines = lines(&read("tests/evasions/everyday.txt"));
     assert!(lines.len() >= 100);
     for line in lines {
-        assert_allowed(&Play::new(&definition).bash(&line), &line);
+        assert_allowed(&EvasionSession::new(&definition).bash(&line), &line);
     }
 }
 
@@ -142,7 +145,7 @@ fn everyday_work_is_not_in_the_way() {
 fn a_link_made_before_leads_to_the_same_file() {
     let definition = load(PROTECTED);
     let linked = || {
-        let mut play = Play::new(&definition);
+        let mut play = EvasionSession::new(&definition);
         for (link, target) in [
             ("l", "config.yaml"),
             ("sub/l", "../config.yaml"),
@@ -166,7 +169,7 @@ fn a_link_made_before_leads_to_the_same_file() {
         "cd here && echo x > config.yaml",
         "cd sub && echo x > l",
         "rm here/config.yaml",
-        // `..` goes up from where the link leads.
+        // `..` is resolved from the target of the link.
         "echo x > q/l/../config.yaml",
         "cd q/l && echo x > ../config.yaml",
         "echo x > /srv/repo/q/l/../config.yaml",
@@ -185,7 +188,7 @@ fn a_link_made_before_leads_to_the_same_file() {
 }
 
 #[test]
-fn a_second_name_for_a_protected_file_is_not_given() {
+fn a_protected_file_cannot_get_a_second_name() {
     let definition = load(PROTECTED);
     for line in [
         "ln config.yaml h",
@@ -196,13 +199,16 @@ fn a_second_name_for_a_protected_file_is_not_given() {
         "ln -s x config.yaml",
         "mount --bind x config.yaml",
     ] {
-        assert_refused(&Play::new(&definition).bash(line), line);
+        assert_refused(&EvasionSession::new(&definition).bash(line), line);
     }
-    assert_allowed(&Play::new(&definition).bash("ln -s config.yaml l"), "a symbolic link");
+    assert_allowed(
+        &EvasionSession::new(&definition).bash("ln -s config.yaml l"),
+        "a symbolic link",
+    );
 }
 
 #[test]
-fn capitals_make_no_other_file() {
+fn letter_case_does_not_evade_protection() {
     let definition = load(PROTECTED);
     for line in [
         "echo x > Config.yaml",
@@ -211,12 +217,12 @@ fn capitals_make_no_other_file() {
         "python3 -c 'open(\"JackLine.yaml\", \"w\")'",
         "tee /SRV/repo/Config.YAML",
     ] {
-        assert_refused(&Play::new(&definition).bash(line), line);
+        assert_refused(&EvasionSession::new(&definition).bash(line), line);
     }
 }
 
 #[test]
-fn a_directory_that_is_changed_to_in_vain_is_the_old_one() {
+fn a_failed_cd_keeps_the_old_directory() {
     let definition = load(PROTECTED);
     for line in [
         "cd nosuch; echo x > config.yaml",
@@ -225,18 +231,18 @@ fn a_directory_that_is_changed_to_in_vain_is_the_old_one() {
         "cd \"$D\"; echo x > config.yaml",
         "cd .claude; node -e 'require(\"fs\").writeFileSync(\"settings.json\", \"\")'",
     ] {
-        assert_refused(&Play::new(&definition).bash(line), line);
+        assert_refused(&EvasionSession::new(&definition).bash(line), line);
     }
     for line in ["cd d; echo x > config.yaml", "cd d && echo x > config.yaml"] {
-        assert_allowed(&Play::new(&definition).bash(line), line);
+        assert_allowed(&EvasionSession::new(&definition).bash(line), line);
     }
 }
 
 #[test]
-fn more_files_than_can_be_looked_at_are_too_many() {
+fn a_line_with_too_many_files_is_refused() {
     let definition = load(PROTECTED);
     let linked = |line: &str| {
-        let mut play = Play::new(&definition);
+        let mut play = EvasionSession::new(&definition);
         play.world.link(&format!("{ROOT}/l"), "config.yaml");
         play.bash(line)
     };
@@ -244,7 +250,7 @@ fn more_files_than_can_be_looked_at_are_too_many() {
     assert_allowed(&linked(&files(500)), "many files");
     assert_refused(&linked(&format!("{} > l", files(500))), "a link behind many files");
     assert_refused(&linked(&format!("{} > l", files(1_000))), "a link behind too many files");
-    // Long lines are read to their end, and those that are too long not at all.
+    // Long lines are parsed to their end. Lines that are too long are not parsed at all.
     let long = format!(": {}; echo x > config.yaml", "a".repeat(60_000));
     assert_refused(&linked(&long), "the end of a long line");
     let deep = format!("{}echo x > config.yaml{}", "( ".repeat(200), " )".repeat(200));
@@ -255,7 +261,7 @@ fn more_files_than_can_be_looked_at_are_too_many() {
 }
 
 #[test]
-fn a_tree_that_holds_such_a_file_is_not_copied_over_it() {
+fn a_tree_with_a_protected_file_is_not_copied_over_it() {
     let definition = load(PROTECTED);
     for line in [
         "cp -r d/. .",
@@ -267,16 +273,16 @@ fn a_tree_that_holds_such_a_file_is_not_copied_over_it() {
         "mkdir t && cp x t/config.yaml && cp -r t/. .",
         "rsync -a --delete sub/ .",
     ] {
-        assert_refused(&Play::new(&definition).bash(line), line);
+        assert_refused(&EvasionSession::new(&definition).bash(line), line);
     }
     for line in ["cp -r sub/. .", "cp -r d sub", "cp -r d .", "rsync -a sub/ .", "rsync -a d /tmp"]
     {
-        assert_allowed(&Play::new(&definition).bash(line), line);
+        assert_allowed(&EvasionSession::new(&definition).bash(line), line);
     }
 }
 
 #[test]
-fn no_tool_writes_it_however_it_is_told() {
+fn no_tool_writes_a_protected_file() {
     let definition = load(PROTECTED);
     let cases = [
         ("Write", json!({"file_path": "config.yaml"})),
@@ -295,18 +301,18 @@ fn no_tool_writes_it_however_it_is_told() {
         ("PowerShell", json!({"command": "Set-Content -Path config.yaml -Value x"})),
     ];
     for (tool, args) in cases {
-        assert_refused(&Play::new(&definition).call(tool, &args), &args.to_string());
+        assert_refused(&EvasionSession::new(&definition).call(tool, &args), &args.to_string());
         let text = json!({
             "event": "tool_proposed", "call": "c", "tool": tool, "args_text": args.to_string(),
         });
-        assert_refused(&Play::new(&definition).send(&text), &text.to_string());
+        assert_refused(&EvasionSession::new(&definition).send(&text), &text.to_string());
     }
     let twice = r#"{"command":"ls","command":"rm config.yaml"}"#;
     let text = json!({"event": "tool_proposed", "call": "c", "tool": "Bash", "args_text": twice});
-    assert_refused(&Play::new(&definition).send(&text), twice);
+    assert_refused(&EvasionSession::new(&definition).send(&text), twice);
     let cwd = json!({
         "event": "tool_proposed", "call": "c", "tool": "Bash", "cwd": "sub/deep/..",
         "args": {"command": "echo x > ../config.yaml"},
     });
-    assert_refused(&Play::new(&definition).send(&cwd), "another working directory");
+    assert_refused(&EvasionSession::new(&definition).send(&cwd), "another working directory");
 }

@@ -1,5 +1,5 @@
-//! A plain model of two guards, which keeps everything and recomputes, beside
-//! the engine, which keeps little and folds. They must never disagree.
+//! Compares the engine with a simple model of two guards. The model stores everything and
+//! recomputes it each time. The engine stores little and updates it. Both must always agree.
 
 #![expect(
     clippy::unwrap_used,
@@ -12,14 +12,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jackline_engine::definition::{
-    Cap, Checker, Dependency, Graded, Loops, Need, Policy, PolicyRule, RequiredFile,
-    SequentialDependency, Tool,
+    CompletionCap, CompletionRequirement, DeclaredTool, GradedLevels, LoopSettings, Policy,
+    PolicyRule, Prerequisite, RequiredFile, SequentialDependency, ToolDependency,
 };
 use jackline_engine::facts::{FileFact, FileKind};
-use jackline_engine::verdict::Completion;
+use jackline_engine::verdict::CompletionResult;
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
-    Decision, Definition, Facts, Kind, Now, Query, Record, Session, Timestamp, Verdict,
+    Decision, Definition, Facts, Now, Query, Record, Session, Timestamp, ToolKind, Verdict,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -30,13 +30,13 @@ const STATUSES: [&str; 5] = ["ok", "error", "timeout", "crashed", "cancelled"];
 const BLOCKS: usize = 4;
 const SAME: usize = 2;
 
-/// What can happen.
+/// The events of the test.
 #[derive(Debug, Clone)]
-enum Op {
+enum ModelOp {
     Propose {
         tool: usize,
     },
-    /// Finishes one of the open calls, or one that is not.
+    /// Finishes one of the open calls, or a call that is not open.
     Finish {
         which: usize,
         status: usize,
@@ -49,7 +49,7 @@ enum Op {
         sub_agent: bool,
         background: bool,
     },
-    /// Changes whether a file is there.
+    /// Creates or removes a file.
     Flip {
         file: usize,
     },
@@ -64,24 +64,24 @@ enum Op {
     },
 }
 
-fn op() -> impl Strategy<Value = Op> {
+fn op() -> impl Strategy<Value = ModelOp> {
     prop_oneof![
-        8 => (0..TOOLS.len()).prop_map(|tool| Op::Propose { tool }),
+        8 => (0..TOOLS.len()).prop_map(|tool| ModelOp::Propose { tool }),
         8 => (0..6_usize, 0..9_usize, prop::bool::weighted(0.1)).prop_map(|(which, status, background)| {
-            Op::Finish { which, status: status.saturating_sub(4), background }
+            ModelOp::Finish { which, status: status.saturating_sub(4), background }
         }),
-        1 => any::<bool>().prop_map(|human| Op::Prompt { human }),
+        1 => any::<bool>().prop_map(|human| ModelOp::Prompt { human }),
         4 => (prop::bool::weighted(0.1), prop::bool::weighted(0.1))
-            .prop_map(|(sub_agent, background)| Op::Stop { sub_agent, background }),
-        2 => (0..FILES.len()).prop_map(|file| Op::Flip { file }),
-        1 => Just(Op::Reset),
-        1 => Just(Op::Start),
-        1 => (0..2_usize).prop_map(|name| Op::AttemptBegin { name }),
-        1 => (0..2_usize, any::<bool>()).prop_map(|(name, rollback)| Op::AttemptEnd { name, rollback }),
+            .prop_map(|(sub_agent, background)| ModelOp::Stop { sub_agent, background }),
+        2 => (0..FILES.len()).prop_map(|file| ModelOp::Flip { file }),
+        1 => Just(ModelOp::Reset),
+        1 => Just(ModelOp::Start),
+        1 => (0..2_usize).prop_map(|name| ModelOp::AttemptBegin { name }),
+        1 => (0..2_usize, any::<bool>()).prop_map(|(name, rollback)| ModelOp::AttemptEnd { name, rollback }),
     ]
 }
 
-/// What `deploy` and `build` need, and whether it must be fresh.
+/// The prerequisites of `deploy` and `build`, and whether each must be fresh.
 fn needs(tool: &str) -> &'static [(&'static str, bool)] {
     match tool {
         "deploy" => &[("test", false), ("build", true)],
@@ -91,12 +91,12 @@ fn needs(tool: &str) -> &'static [(&'static str, bool)] {
 }
 
 fn definition() -> Definition {
-    let tool = |name: &&str| Tool::named(name);
-    let dependency = |tool: &str| Dependency {
+    let tool = |name: &&str| DeclaredTool::with_name(name);
+    let dependency = |tool: &str| ToolDependency {
         tool: tool.to_owned(),
         needs: needs(tool)
             .iter()
-            .map(|(tool, fresh)| Need { tool: (*tool).to_owned(), fresh: *fresh })
+            .map(|(tool, fresh)| Prerequisite { tool: (*tool).to_owned(), fresh: *fresh })
             .collect(),
     };
     let file = |path: &str| RequiredFile {
@@ -109,65 +109,69 @@ fn definition() -> Definition {
     Definition {
         tools: TOOLS.iter().map(tool).collect(),
         policies: vec![Policy { section: None, rule: PolicyRule::SequentialDependency(rule) }],
-        // Repetition is not what this model is about.
-        loops: Loops {
-            transparent: Kind::ALL.iter().map(|(_, kind)| *kind).collect(),
-            graded: Graded { soft: u16::MAX - 2, hard: u16::MAX - 1, infinite: u16::MAX },
-            ..Loops::default()
+        // This model does not cover repetition.
+        loops: LoopSettings {
+            transparent: ToolKind::ALL.iter().map(|(_, kind)| *kind).collect(),
+            graded: GradedLevels { soft: u16::MAX - 2, hard: u16::MAX - 1, infinite: u16::MAX },
+            ..LoopSettings::default()
         },
         // a and (b or c)
-        completion: Some(Checker::All(vec![
-            Checker::Files(vec![file("a.txt")]),
-            Checker::Any(vec![
-                Checker::Files(vec![file("b.txt")]),
-                Checker::Files(vec![file("c.txt")]),
+        completion: Some(CompletionRequirement::All(vec![
+            CompletionRequirement::Files(vec![file("a.txt")]),
+            CompletionRequirement::Any(vec![
+                CompletionRequirement::Files(vec![file("b.txt")]),
+                CompletionRequirement::Files(vec![file("c.txt")]),
             ]),
         ])),
-        completion_cap: Cap { blocks: 4, same: 2 },
+        completion_cap: CompletionCap { blocks: 4, same: 2 },
         ..Definition::default()
     }
 }
 
 #[derive(Debug, Clone)]
-struct Call {
+struct OpenModelCall {
     id: String,
     tool: &'static str,
-    /// How often the workspace had been changed when the call began.
+    /// The number of changes of the workspace when the call began.
     began: usize,
 }
 
-/// Everything that ever happened, kept as it is.
+/// All past events.
 #[derive(Default)]
-struct Model {
-    open: Vec<Call>,
-    /// How often the workspace was changed.
+struct SimpleModel {
+    open: Vec<OpenModelCall>,
+    /// The number of changes of the workspace.
     changes: usize,
     /// Every success: the tool, and `began` of its call.
     successes: Vec<(&'static str, usize)>,
     attempts: Vec<(usize, Vec<(&'static str, usize)>)>,
-    /// Every blocked stop of this turn: what was missing, and `changes`.
+    /// Every blocked stop of this turn: the missing files, and `changes`.
     blocks: Vec<(Vec<&'static str>, usize)>,
     files: BTreeMap<&'static str, bool>,
 }
 
-/// What the model expects of a verdict.
+/// The expected verdict.
 #[derive(Debug, PartialEq)]
-struct Expected {
+struct ExpectedVerdict {
     decision: Decision,
     subtypes: Vec<String>,
     completion: Option<&'static str>,
 }
 
-fn expect(decision: Decision, subtypes: &[&str], completion: Option<&'static str>) -> Expected {
+fn expect(
+    decision: Decision,
+    subtypes: &[&str],
+    completion: Option<&'static str>,
+) -> ExpectedVerdict {
     let subtypes = subtypes.iter().map(|subtype| (*subtype).to_owned()).collect();
-    Expected { decision, subtypes, completion }
+    ExpectedVerdict { decision, subtypes, completion }
 }
 
-fn allow() -> Expected {
+fn allow() -> ExpectedVerdict {
     expect(Decision::Allow, &[], None)
 }
 
-impl Model {
+impl SimpleModel {
     fn is_there(&self, file: &str) -> bool {
         self.files.get(file).copied().unwrap_or(false)
     }
@@ -176,13 +180,13 @@ impl Model {
         tool == "edit" || tool == "write"
     }
 
-    /// Nobody knows how the open calls ended.
+    /// Closes the open calls, whose results are unknown.
     fn lose_open(&mut self) {
         let lost = std::mem::take(&mut self.open);
         self.changes += lost.iter().filter(|call| Self::changes_files(call.tool)).count();
     }
 
-    fn propose(&mut self, id: &str, tool: &'static str) -> Expected {
+    fn propose(&mut self, id: &str, tool: &'static str) -> ExpectedVerdict {
         let changing = self.open.iter().any(|call| Self::changes_files(call.tool));
         let (mut missing, mut stale) = (false, false);
         for (need, fresh) in needs(tool) {
@@ -200,11 +204,11 @@ impl Model {
         if stale {
             return expect(Decision::Deny, &["stale_prerequisite"], None);
         }
-        self.open.push(Call { id: id.to_owned(), tool, began: self.changes });
+        self.open.push(OpenModelCall { id: id.to_owned(), tool, began: self.changes });
         allow()
     }
 
-    fn finish(&mut self, id: &str, status: &str, background: bool) -> Expected {
+    fn finish(&mut self, id: &str, status: &str, background: bool) -> ExpectedVerdict {
         let Some(at) = self.open.iter().position(|call| call.id == id) else {
             return expect(Decision::Deny, &["result_without_call"], None);
         };
@@ -218,7 +222,7 @@ impl Model {
         allow()
     }
 
-    fn stop(&mut self, sub_agent: bool, background: bool) -> Expected {
+    fn stop(&mut self, sub_agent: bool, background: bool) -> ExpectedVerdict {
         if sub_agent || background {
             return allow();
         }
@@ -242,7 +246,7 @@ impl Model {
         expected
     }
 
-    fn attempt_begin(&mut self, name: usize) -> Expected {
+    fn attempt_begin(&mut self, name: usize) -> ExpectedVerdict {
         if self.attempts.iter().any(|(open, _)| *open == name) {
             return expect(Decision::Deny, &["duplicate_attempt"], None);
         }
@@ -250,7 +254,7 @@ impl Model {
         allow()
     }
 
-    fn attempt_end(&mut self, name: usize, rollback: bool) -> Expected {
+    fn attempt_end(&mut self, name: usize, rollback: bool) -> ExpectedVerdict {
         let Some(at) = self.attempts.iter().position(|(open, _)| *open == name) else {
             return expect(Decision::Deny, &["unknown_attempt"], None);
         };
@@ -264,24 +268,24 @@ impl Model {
     }
 }
 
-/// The engine, driven as a runtime would, and replayed at every step.
-struct Engine {
+/// The engine, driven as a runtime drives it, and restored from a snapshot at every step.
+struct ReplayedEngine {
     session: Session,
     definition: Arc<Definition>,
 }
 
-impl Engine {
-    fn send(&mut self, event: &Value, model: &Model) -> Expected {
+impl ReplayedEngine {
+    fn send(&mut self, event: &Value, model: &SimpleModel) -> ExpectedVerdict {
         let event = parse_line(event.to_string().as_bytes(), None).expect("a valid event");
         let mut facts = Facts::at(Now::wall(Timestamp::from_ms(1_000)));
         for query in &self.session.needs(&event, &facts) {
             if let Query::File { path, .. } = query {
                 let kind = if model.is_there(path) { FileKind::File } else { FileKind::Missing };
-                facts.files.insert(path.clone(), FileFact::of(kind));
+                facts.files.insert(path.clone(), FileFact::without_details(kind));
             }
         }
         let verdict = self.session.decide(&event, &facts);
-        // A session that was saved and restored decides and folds the same.
+        // A restored session decides and applies in the same way.
         let mut restored = Session::restore(
             Arc::clone(&self.definition),
             Arc::default(),
@@ -298,8 +302,8 @@ impl Engine {
     }
 }
 
-fn summarise(verdict: &Verdict) -> Expected {
-    Expected {
+fn summarise(verdict: &Verdict) -> ExpectedVerdict {
+    ExpectedVerdict {
         decision: verdict.decision,
         subtypes: verdict
             .violations
@@ -307,24 +311,26 @@ fn summarise(verdict: &Verdict) -> Expected {
             .map(|violation| violation.subtype.to_string())
             .collect(),
         completion: verdict.completion.as_ref().map(|completion| match completion {
-            Completion::Complete => "complete",
-            Completion::Incomplete { .. } => "incomplete",
-            Completion::Bypassed { .. } => "bypassed",
-            Completion::Capped { .. } => "capped",
-            Completion::Unverified { .. } => "unverified",
+            CompletionResult::Complete => "complete",
+            CompletionResult::Incomplete { .. } => "incomplete",
+            CompletionResult::Bypassed { .. } => "bypassed",
+            CompletionResult::Capped { .. } => "capped",
+            CompletionResult::Unverified { .. } => "unverified",
         }),
     }
 }
 
-fn play(ops: &[Op]) {
+fn play(ops: &[ModelOp]) {
     let definition = Arc::new(definition());
-    let mut engine =
-        Engine { session: Session::new(Arc::clone(&definition), Arc::default()), definition };
-    let mut model = Model::default();
+    let mut engine = ReplayedEngine {
+        session: Session::new(Arc::clone(&definition), Arc::default()),
+        definition,
+    };
+    let mut model = SimpleModel::default();
     for (number, op) in ops.iter().enumerate() {
         let (event, expected) = match op {
-            Op::Propose { tool } => {
-                // The engine keeps 64 open calls; the model keeps all.
+            ModelOp::Propose { tool } => {
+                // The engine stores at most 64 open calls; the model stores all.
                 if model.open.len() >= 60 {
                     continue;
                 }
@@ -333,16 +339,16 @@ fn play(ops: &[Op]) {
                 let event = json!({"event":"tool_proposed","call":id,"tool":tool,"args":{}});
                 (event, model.propose(&id, tool))
             }
-            Op::Finish { which, status, background } => {
+            ModelOp::Finish { which, status, background } => {
                 let open = model.open.get(*which).map(|call| call.id.clone());
-                let id = open.unwrap_or_else(|| "nobody".to_owned());
+                let id = open.unwrap_or_else(|| "missing".to_owned());
                 let status = STATUSES.get(*status).copied().unwrap_or("ok");
                 let event = json!({
                     "event":"tool_finished","call":id,"status":status,"background":background,
                 });
                 (event, model.finish(&id, status, *background))
             }
-            Op::Prompt { human } => {
+            ModelOp::Prompt { human } => {
                 if *human {
                     model.blocks.clear();
                 }
@@ -350,33 +356,33 @@ fn play(ops: &[Op]) {
                 let source = if *human { "human" } else { "harness" };
                 (json!({"event":"prompt_submitted","source":source}), allow())
             }
-            Op::Stop { sub_agent, background } => {
+            ModelOp::Stop { sub_agent, background } => {
                 let actor = if *sub_agent { "sub" } else { "main" };
                 let running = u8::from(*background);
                 let event = json!({"event":"stop_proposed","actor":actor,"background":running});
                 (event, model.stop(*sub_agent, *background))
             }
-            Op::Flip { file } => {
+            ModelOp::Flip { file } => {
                 let file = FILES.get(*file).copied().unwrap_or("a.txt");
-                let there = model.is_there(file);
-                model.files.insert(file, !there);
+                let exists = model.is_there(file);
+                model.files.insert(file, !exists);
                 continue;
             }
-            Op::Reset => {
+            ModelOp::Reset => {
                 model.successes.clear();
                 model.attempts.clear();
                 model.blocks.clear();
                 (json!({"event":"control","action":"reset"}), allow())
             }
-            Op::Start => {
+            ModelOp::Start => {
                 model.lose_open();
                 (json!({"event":"session_started"}), allow())
             }
-            Op::AttemptBegin { name } => {
+            ModelOp::AttemptBegin { name } => {
                 let event = json!({"event":"attempt_started","attempt":format!("a{name}")});
                 (event, model.attempt_begin(*name))
             }
-            Op::AttemptEnd { name, rollback } => {
+            ModelOp::AttemptEnd { name, rollback } => {
                 let result = if *rollback { "rollback" } else { "commit" };
                 let attempt = format!("a{name}");
                 let event = json!({"event":"attempt_ended","attempt":attempt,"result":result});
@@ -385,7 +391,7 @@ fn play(ops: &[Op]) {
         };
         let mut event = event;
         event["session"] = json!("s");
-        // Files are looked at before the model moves on, so both see the same.
+        // The engine queries the files before the model changes, so both use the same files.
         assert_eq!(engine.send(&event, &model), expected, "at {number}: {op:?}");
     }
 }
@@ -394,7 +400,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_engine_and_the_plain_model_agree(ops in prop::collection::vec(op(), 1..150)) {
+    fn the_engine_agrees_with_the_simple_model(ops in prop::collection::vec(op(), 1..150)) {
         play(&ops);
     }
 }

@@ -1,4 +1,5 @@
-//! Another definition for a session that runs: what goes on, and what begins anew.
+//! Reloads the definition of a running session: what continues and what starts from the initial
+//! state.
 
 #![expect(
     clippy::unwrap_used,
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jackline_definition::load;
-use jackline_engine::definition::{Checker, Policy, PolicyRule, StoredDefinition};
+use jackline_engine::definition::{CompletionRequirement, Policy, PolicyRule, StoredDefinition};
 use jackline_engine::facts::{
     DefinitionFact, NewDefinition, PinsFact, PolicyFact, ROUNDS_MAX, ReloadFact, VerificationFact,
 };
@@ -22,14 +23,14 @@ use jackline_engine::{
 };
 use serde_json::{Value, json};
 
-/// A session under a definition, and who answers its questions.
-struct Play {
+/// A session under a definition, with the answers to its queries.
+struct ReloadSession {
     session: Session,
-    /// What was asked.
+    /// The queries so far.
     asked: Vec<Query>,
 }
 
-impl Play {
+impl ReloadSession {
     fn new(definition: Definition) -> Self {
         Self { session: Session::new(Arc::new(definition), Arc::default()), asked: Vec::new() }
     }
@@ -87,7 +88,7 @@ impl Play {
             Query::Watched { .. } => facts.watched = Some(BTreeMap::new()),
             Query::Changed { .. } => facts.changed = Some(BTreeMap::new()),
             Query::Protect { .. } => facts.protects = Some(BTreeMap::new()),
-            // Nobody is approved, so nobody has to be; that is not what these ask about.
+            // No agent is approved, so no approval is required. The tests ignore this query.
             Query::Pins { .. } => {
                 facts.pins = Some(PinsFact::default());
                 return;
@@ -118,7 +119,7 @@ fn loaded(source: &str) -> Definition {
     load(source.as_bytes(), "jackline.yaml").unwrap()
 }
 
-/// Sections with the same demand, each with a tool of its own.
+/// Sections with the same requirements, each with one tool of its own.
 fn in_sections(names: &[&str]) -> Definition {
     let section = |name: &&str| {
         format!(
@@ -130,19 +131,20 @@ fn in_sections(names: &[&str]) -> Definition {
 }
 
 #[test]
-fn a_section_goes_on_as_the_section_of_its_tools() {
-    let objections = |play: &mut Play, call: &str| play.propose(call, "deploy").violations.len();
-    let mut play = Play::new(in_sections(&["one", "two"]));
-    assert_eq!(objections(&mut play, "c1"), 2);
+fn a_section_is_identified_by_its_tools() {
+    let violations =
+        |play: &mut ReloadSession, call: &str| play.propose(call, "deploy").violations.len();
+    let mut play = ReloadSession::new(in_sections(&["one", "two"]));
+    assert_eq!(violations(&mut play, "c1"), 2);
     play.run("c2", "lint");
-    assert_eq!(objections(&mut play, "c3"), 0);
-    // Numbers mean nothing: what was the second is the first now.
+    assert_eq!(violations(&mut play, "c3"), 0);
+    // The numbers of sections have no meaning: the second section is now the first.
     play.reload(in_sections(&["two", "three"]));
-    assert_eq!(objections(&mut play, "c4"), 1, "the third has seen nothing");
+    assert_eq!(violations(&mut play, "c4"), 1, "the new section has no successes");
     play.reload(in_sections(&["three", "two"]));
-    assert_eq!(objections(&mut play, "c5"), 1);
+    assert_eq!(violations(&mut play, "c5"), 1);
     play.reload(in_sections(&["two"]));
-    assert_eq!(objections(&mut play, "c6"), 0);
+    assert_eq!(violations(&mut play, "c6"), 0);
 }
 
 fn with_policies(names: &[&str]) -> Definition {
@@ -152,8 +154,8 @@ fn with_policies(names: &[&str]) -> Definition {
 }
 
 #[test]
-fn what_custom_policies_remember_and_want_back_follows_them() {
-    let mut play = Play::new(with_policies(&["first", "second"]));
+fn state_and_carried_data_follow_a_custom_policy() {
+    let mut play = ReloadSession::new(with_policies(&["first", "second"]));
     play.run("c1", "lint");
     play.propose("c2", "test");
     play.reload(with_policies(&["third", "second"]));
@@ -173,19 +175,20 @@ fn what_custom_policies_remember_and_want_back_follows_them() {
 }
 
 fn with_commands(lines: &[(&str, u32)]) -> Definition {
-    let command = |(number, (line, timeout_seconds)): (u16, &(&str, u32))| Checker::Command {
-        number,
-        line: (*line).to_owned(),
-        timeout_seconds: *timeout_seconds,
-        trusted: true,
-    };
+    let command =
+        |(number, (line, timeout_seconds)): (u16, &(&str, u32))| CompletionRequirement::Command {
+            number,
+            line: (*line).to_owned(),
+            timeout_seconds: *timeout_seconds,
+            trusted: true,
+        };
     let all = (0..).zip(lines).map(command).collect();
-    Definition { completion: Some(Checker::All(all)), ..Definition::default() }
+    Definition { completion: Some(CompletionRequirement::All(all)), ..Definition::default() }
 }
 
 #[test]
 fn a_verification_that_passed_has_passed_for_the_same_command_only() {
-    let mut play = Play::new(with_commands(&[("make test", 60), ("make lint", 60)]));
+    let mut play = ReloadSession::new(with_commands(&[("make test", 60), ("make lint", 60)]));
     play.send(json!({"event": "stop_proposed"}));
     let ids = |asked: &[Query]| -> Vec<(u64, String)> {
         let id = |query: &Query| match query {
@@ -200,63 +203,64 @@ fn a_verification_that_passed_has_passed_for_the_same_command_only() {
     play.reload(with_commands(&[("make lint", 60), ("make test", 90), ("make docs", 60)]));
     play.send(json!({"event": "stop_proposed"}));
     let after = ids(&std::mem::take(&mut play.asked));
-    let known: Vec<u64> = before.iter().map(|(run, _)| *run).collect();
+    let earlier: Vec<u64> = before.iter().map(|(run, _)| *run).collect();
     let [same, longer, new] = after.as_slice() else { panic!("{after:?}") };
-    assert_eq!(same, &(*lint_run, "make lint".to_owned()), "it is asked about as before");
+    assert_eq!(same, &(*lint_run, "make lint".to_owned()), "the unchanged command keeps its run");
     for (run, line) in [longer, new] {
-        assert!(!known.contains(run), "`{line}` begins anew");
+        assert!(!earlier.contains(run), "`{line}` needs a new run");
     }
 }
 
 #[test]
-fn a_soft_limit_that_is_another_is_told_of_again() {
-    let mut play =
-        Play::of("limits: { steps: { max: 1, soft: true }, input_tokens: { max: 0, soft: true } }");
-    let told = |verdict: &Verdict| -> Vec<String> {
-        let observed = verdict.feedback.iter().flat_map(|said| &said.observations);
+fn a_changed_soft_limit_is_reported_again() {
+    let mut play = ReloadSession::of(
+        "limits: { steps: { max: 1, soft: true }, input_tokens: { max: 0, soft: true } }",
+    );
+    let reported = |verdict: &Verdict| -> Vec<String> {
+        let observed = verdict.feedback.iter().flat_map(|feedback| &feedback.observations);
         observed.map(|it| format!("{} {}", it.category, it.description)).collect()
     };
-    assert_eq!(told(&play.run("c1", "t")), ["input_tokens 0 of 0"]);
-    assert_eq!(told(&play.run("c2", "t")), ["steps 1 of 1"]);
+    assert_eq!(reported(&play.run("c1", "t")), ["input_tokens 0 of 0"]);
+    assert_eq!(reported(&play.run("c2", "t")), ["steps 1 of 1"]);
     play.reload(loaded(
         "limits: { steps: { max: 3, soft: true }, input_tokens: { max: 0, soft: true } }",
     ));
-    assert_eq!(told(&play.run("c3", "t")), [""; 0], "the one that is the same was told of");
-    assert_eq!(told(&play.run("c4", "t")), ["steps 3 of 3"]);
+    assert_eq!(reported(&play.run("c3", "t")), [""; 0], "the unchanged limit was already reported");
+    assert_eq!(reported(&play.run("c4", "t")), ["steps 3 of 3"]);
 }
 
 #[test]
-fn a_tool_that_two_limits_are_about_is_counted_once() {
+fn a_call_counts_once_for_each_of_two_limits() {
     let mut definition =
         loaded("tools: { shell: { aliases: [Bash] } }\nlimits: { tool_calls: { shell: 3 } }");
     let (_, limit) = definition.limits.tool_calls.first().cloned().unwrap();
     definition.limits.tool_calls.push(("Bash".to_owned(), limit));
-    let mut play = Play::new(definition);
+    let mut play = ReloadSession::new(definition);
     play.run("c1", "Bash");
     let used: Vec<u64> = play.session.summary().budgets.iter().map(|it| it.used).collect();
     assert_eq!(used, [1, 1]);
 }
 
 #[test]
-fn a_session_knows_what_it_was_reloaded_with() {
-    let mut play = Play::of("name: a/one");
-    assert_eq!(play.session.reloaded(), None);
+fn a_session_stores_the_checksum_of_its_reloaded_definition() {
+    let mut play = ReloadSession::of("name: a/one");
+    assert_eq!(play.session.reloaded_checksum(), None);
     play.run("c1", "t");
     play.reload(loaded("name: a/two"));
     let two = Digest::of(b"a/two");
-    assert_eq!(play.session.reloaded(), Some(two));
+    assert_eq!(play.session.reloaded_checksum(), Some(two));
     assert_eq!(play.session.definition().name, "a/two");
     play.send(json!({"event": "control", "action": "reset"}));
-    assert_eq!(play.session.reloaded(), Some(two), "a reset opens it under the same");
+    assert_eq!(play.session.reloaded_checksum(), Some(two), "a reset keeps the definition");
     play.send(json!({"event": "control", "action": "stop"}));
     let verdict = play.reload(loaded("name: a/three"));
     assert_eq!(verdict.violations.first().unwrap().kind, ViolationType::SessionOver);
-    assert_eq!(play.session.definition().name, "a/two", "it is over");
+    assert_eq!(play.session.definition().name, "a/two", "the session has ended");
 }
 
 #[test]
-fn a_record_without_the_definition_that_it_puts_in_force_is_known() {
-    let mut play = Play::of("");
+fn a_reload_record_without_its_definition_is_detected() {
+    let mut play = ReloadSession::of("");
     play.run("c1", "t");
     let event = br#"{"session":"s","event":"control","action":"reload"}"#;
     let event = parse_line(event, None).unwrap();
@@ -265,14 +269,14 @@ fn a_record_without_the_definition_that_it_puts_in_force_is_known() {
     let lacks = |facts: &Facts, verdict: &Verdict| {
         Record { seq: 3, event: &event, facts, verdict }.lacks_definition()
     };
-    assert!(!lacks(&facts, &refused), "what was refused puts nothing in force");
+    assert!(!lacks(&facts, &refused), "a refused reload does not change the definition");
     assert!(lacks(&facts, &Verdict::allow()));
     let lowered = StoredDefinition::new(Arc::default());
     let new = NewDefinition { checksum: Digest::of(b""), files: Vec::new(), lowered };
     facts.reload = Some(ReloadFact::New(Box::new(new)));
     assert!(!lacks(&facts, &Verdict::allow()));
-    for told in [ReloadFact::Same, ReloadFact::Broken { reason: "line 1".to_owned() }] {
-        facts.reload = Some(told);
+    for reload in [ReloadFact::Same, ReloadFact::Broken { reason: "line 1".to_owned() }] {
+        facts.reload = Some(reload);
         assert!(lacks(&facts, &Verdict::allow()));
     }
 }

@@ -1,10 +1,12 @@
-//! Who goes on where an agent is stuck, beside a plain restatement of it.
+//! Compares the advisor and the fallback models of a stuck agent with a simple model.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::sync::Arc;
 
-use jackline_engine::definition::{Advisor, Graded, Loops, ModelChoice, ModelKind, ModelProvider};
+use jackline_engine::definition::{
+    Advisor, GradedLevels, LoopSettings, ModelChoice, ModelKind, ModelProvider,
+};
 use jackline_engine::summary::PauseCause;
 use jackline_engine::verdict::SafetyAction;
 use jackline_engine::wire::parse_event;
@@ -14,37 +16,37 @@ use jackline_engine::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// So many times the same holds the agent.
+/// After this number of equal calls, the agent is paused.
 const HARD: u16 = 3;
 
 #[derive(Debug, Clone, Copy)]
-enum Op {
-    /// The agent does the same, as often as it takes, or once more where it is held.
+enum StuckOp {
+    /// The agent repeats a call until it is paused, or once more if it is already paused.
     Circle,
-    /// An advisor was asked, and said something or nothing.
+    /// An advisor was asked, and answered or not.
     Answer { says: bool },
-    /// Another model goes on, because the one before is stuck, or for something else; it may
-    /// be none of the definition.
+    /// Another model continues, because the agent is stuck or for another reason. It may be a model
+    /// that the definition does not name.
     Change { blocked: bool, to: u32 },
-    /// A person speaks.
+    /// A person sends a prompt.
     Human,
     /// A person clears the blocker.
     Clear,
-    /// A person opens the session anew.
+    /// A person reopens the session.
     Reset,
-    /// The process is another one.
+    /// The process restarts.
     Restart,
 }
 
-fn an_op() -> impl Strategy<Value = Op> {
+fn an_op() -> impl Strategy<Value = StuckOp> {
     prop_oneof![
-        4 => Just(Op::Circle),
-        3 => any::<bool>().prop_map(|says| Op::Answer { says }),
-        3 => (any::<bool>(), 0..4_u32).prop_map(|(blocked, to)| Op::Change { blocked, to }),
-        1 => Just(Op::Human),
-        1 => Just(Op::Clear),
-        1 => Just(Op::Reset),
-        1 => Just(Op::Restart),
+        4 => Just(StuckOp::Circle),
+        3 => any::<bool>().prop_map(|says| StuckOp::Answer { says }),
+        3 => (any::<bool>(), 0..4_u32).prop_map(|(blocked, to)| StuckOp::Change { blocked, to }),
+        1 => Just(StuckOp::Human),
+        1 => Just(StuckOp::Clear),
+        1 => Just(StuckOp::Reset),
+        1 => Just(StuckOp::Restart),
     ]
 }
 
@@ -63,10 +65,10 @@ fn definition(models: usize, budget: Option<u32>) -> Definition {
         budget: None,
     };
     Definition {
-        loops: Loops {
+        loops: LoopSettings {
             mode: Mode::Enforce,
-            graded: Graded { soft: 2, hard: HARD, infinite: 10_000 },
-            ..Loops::default()
+            graded: GradedLevels { soft: 2, hard: HARD, infinite: 10_000 },
+            ..LoopSettings::default()
         },
         choices: (0..models).map(model).collect(),
         advisor: budget.map(|budget| Advisor {
@@ -78,12 +80,12 @@ fn definition(models: usize, budget: Option<u32>) -> Definition {
     }
 }
 
-struct Engine {
+struct StuckEngine {
     session: Session,
     calls: u64,
 }
 
-impl Engine {
+impl StuckEngine {
     fn send(&mut self, mut event: Value) -> Verdict {
         event.as_object_mut().unwrap().insert("session".to_owned(), json!("s"));
         let event = parse_event(event).unwrap();
@@ -109,20 +111,20 @@ impl Engine {
     }
 }
 
-/// The plain restatement.
+/// The simple model.
 #[derive(Debug, Default)]
-struct Model {
+struct StuckModel {
     models: u32,
     budget: Option<u32>,
     stuck: bool,
     asked: u32,
-    /// Who was stuck or has gone on since a person spoke.
+    /// The models that were stuck or continued since the last prompt of a person.
     tried: Vec<String>,
     steps: u64,
     at_work: Option<String>,
 }
 
-impl Model {
+impl StuckModel {
     fn answer(&mut self, says: bool) -> Decision {
         self.steps += 1;
         if !self.stuck || self.budget.is_none_or(|budget| self.asked >= budget) {
@@ -150,65 +152,69 @@ impl Model {
     }
 }
 
-/// What a model of the definition is called.
+/// The label of a model in the definition.
 fn label(number: u32) -> String {
     format!("scripted/m{number}")
 }
 
-fn play(models: u32, budget: Option<u32>, ops: &[Op]) {
+fn play(models: u32, budget: Option<u32>, ops: &[StuckOp]) {
     let definition = Arc::new(definition(models as usize, budget));
     let session = Session::new(Arc::clone(&definition), Arc::default());
-    let mut engine = Engine { session, calls: 0 };
-    let mut model = Model { models, budget, ..Model::default() };
+    let mut engine = StuckEngine { session, calls: 0 };
+    let mut model = StuckModel { models, budget, ..StuckModel::default() };
     for (number, op) in ops.iter().enumerate() {
         let context = format!("at {number}: {op:?} of {model:?}");
         match *op {
-            Op::Circle if model.stuck => {
+            StuckOp::Circle if model.stuck => {
                 model.steps += 1;
                 assert_eq!(engine.propose().decision, Decision::Pause, "{context}");
             }
-            Op::Circle => {
+            StuckOp::Circle => {
                 for count in 1..=HARD {
                     model.steps += 1;
                     assert_eq!(engine.propose().decision, Decision::Allow, "{context}");
-                    let held = if count == HARD { Decision::Pause } else { Decision::Allow };
-                    assert_eq!(engine.finish().decision, held, "{context}");
+                    let expected = if count == HARD { Decision::Pause } else { Decision::Allow };
+                    assert_eq!(engine.finish().decision, expected, "{context}");
                 }
                 model.stuck = true;
             }
-            Op::Answer { says } => {
-                let said = if says { json!("Look elsewhere.") } else { Value::Null };
-                let event = json!({"event": "advisor_answered", "model": "m", "instruction": said});
+            StuckOp::Answer { says } => {
+                let instruction = if says { json!("Look elsewhere.") } else { Value::Null };
+                let event =
+                    json!({"event": "advisor_answered", "model": "m", "instruction": instruction});
                 let verdict = engine.send(event);
                 let expected = model.answer(says);
                 assert_eq!(verdict.decision, expected, "{context}");
-                let told = says && expected == Decision::Allow;
-                assert_eq!(verdict.context.is_some(), told || expected == Decision::Deny);
-                assert_eq!((verdict.feedback.len(), verdict.safety.len()), (told.into(), 1));
+                let is_delivered = says && expected == Decision::Allow;
+                assert_eq!(verdict.context.is_some(), is_delivered || expected == Decision::Deny);
+                assert_eq!(
+                    (verdict.feedback.len(), verdict.safety.len()),
+                    (is_delivered.into(), 1)
+                );
             }
-            Op::Change { blocked, to } => {
+            StuckOp::Change { blocked, to } => {
                 let (to, reason) = (label(to), if blocked { "blocked" } else { "cost" });
                 let verdict =
                     engine.send(json!({"event": "model_changed", "to": to, "reason": reason}));
                 assert_eq!(verdict.decision, model.change(blocked, &to), "{context}");
                 assert_eq!(verdict.safety.len(), 1);
             }
-            Op::Human => {
+            StuckOp::Human => {
                 engine.send(json!({"event": "prompt_submitted", "source": "human"}));
                 model.stuck = false;
                 model.tried.clear();
             }
-            Op::Clear => {
+            StuckOp::Clear => {
                 let verdict = engine.send(json!({"event": "control", "action": "clear_blocker"}));
                 assert_eq!(verdict.decision == Decision::Allow, model.stuck, "{context}");
                 model.stuck = false;
             }
-            Op::Reset => {
+            StuckOp::Reset => {
                 engine.send(json!({"event": "control", "action": "reset"}));
-                let Model { models, budget, at_work, .. } = model;
-                model = Model { models, budget, at_work, ..Model::default() };
+                let StuckModel { models, budget, at_work, .. } = model;
+                model = StuckModel { models, budget, at_work, ..StuckModel::default() };
             }
-            Op::Restart => {
+            StuckOp::Restart => {
                 let saved = engine.session.snapshot();
                 engine.session =
                     Session::restore(Arc::clone(&definition), Arc::default(), &saved).unwrap();
@@ -227,7 +233,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
     #[test]
-    fn whoever_goes_on_does_as_often_as_is_said(
+    fn advisor_and_fallback_models_are_used_within_their_budgets(
         models in 0..4_u32,
         budget in prop::option::of(0..4_u32),
         ops in prop::collection::vec(an_op(), 0..40),
@@ -236,10 +242,10 @@ proptest! {
     }
 }
 
-/// What an advisor says fits into the room for feedback, whatever stands in it.
+/// An advisor's answer fits into the space for feedback after escaping.
 #[test]
-fn advice_is_cut_to_the_room_that_there_is() {
-    for (room, said, shown) in [
+fn an_advisors_answer_is_cut_to_the_space_for_feedback() {
+    for (room, instruction, shown) in [
         (4096, "Read the log.", Some("Read the log.")),
         (45, "<<<<", None),
         (46, "<", Some("&lt;")),
@@ -252,15 +258,15 @@ fn advice_is_cut_to_the_room_that_there_is() {
     ] {
         let bytes = Definition { feedback_bytes_max: room, ..definition(1, Some(9)) };
         let session = Session::new(Arc::new(bytes), Arc::default());
-        let mut engine = Engine { session, calls: 0 };
+        let mut engine = StuckEngine { session, calls: 0 };
         for _ in 0..HARD {
             engine.propose();
             engine.finish();
         }
-        let verdict = engine.send(json!({"event": "advisor_answered", "instruction": said}));
+        let verdict = engine.send(json!({"event": "advisor_answered", "instruction": instruction}));
         let block =
             shown.map(|shown| format!("<feedback provider='advisor'>\n{shown}\n</feedback>"));
-        assert_eq!(verdict.context, block, "{said} in {room}");
+        assert_eq!(verdict.context, block, "{instruction} in {room}");
         assert!(verdict.context.is_none_or(|text| text.len() <= room as usize));
         let taken = if shown.is_some() {
             SafetyAction::InjectedInstruction

@@ -1,7 +1,7 @@
-//! Real outputs of test runners and builders, and what they come to.
+//! Real outputs of test runners and builders, with their expected summaries.
 //!
-//! `summaries/README.md` says how each was made. The table beside it was checked
-//! against the runners' own reports.
+//! `summaries/README.md` describes how each output was made. The table next to it was compared with
+//! the runners' own reports.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -9,22 +9,22 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use jackline_engine::observe::{BuildOutcome, Runner, Summaries, TestVerdict, summaries};
+use jackline_engine::observe::{BuildOutcome, Summaries, TestRunner, TestVerdict, parse_summaries};
 use proptest::prelude::*;
 
 /// A row of the table.
-struct Case {
+struct SummaryCase {
     name: String,
     text: String,
     expected: String,
     failing: bool,
-    /// At how many of its lines the text may be cut to read as a run that passed,
-    /// without its end and without its beginning: where what is left is a whole
-    /// run, such as the first of several packages.
+    /// The number of lines at which the text can be cut so that it reads as a passed run: first
+    /// without its end, then without its beginning. This is the case if the remaining text is a
+    /// complete run, such as the first of several packages.
     blind: [usize; 2],
 }
 
-fn cases() -> Vec<Case> {
+fn cases() -> Vec<SummaryCase> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/summaries");
     let table = fs::read_to_string(folder.join("expected.tsv")).unwrap();
     let rows = table.lines().skip(1).map(|row| {
@@ -32,7 +32,7 @@ fn cases() -> Vec<Case> {
         let (rest, headless) = rest.rsplit_once('\t').unwrap();
         let (expected, endless) = rest.rsplit_once('\t').unwrap();
         let bytes = fs::read(folder.join(name).with_extension("txt")).unwrap();
-        Case {
+        SummaryCase {
             name: name.to_owned(),
             text: String::from_utf8_lossy(&bytes).into_owned(),
             expected: expected.to_owned(),
@@ -43,11 +43,11 @@ fn cases() -> Vec<Case> {
     rows.collect()
 }
 
-/// What was read, as the table writes it.
-fn told(read: &Summaries) -> String {
-    let mut told = String::new();
+/// The summaries in the form of the table.
+fn format_row(read: &Summaries) -> String {
+    let mut row = String::new();
     match &read.tests {
-        None => told.push_str("-\t-\t-\t-\t-\t-"),
+        None => row.push_str("-\t-\t-\t-\t-\t-"),
         Some(tests) => {
             let passed = tests.passed.map_or("?".to_owned(), |passed| passed.to_string());
             let complete = if tests.complete { "complete" } else { "cut" };
@@ -56,37 +56,37 @@ fn told(read: &Summaries) -> String {
                 TestVerdict::Failing => "failing",
                 TestVerdict::Unknown => "unknown",
             };
-            let (runner, failed, skipped) = (tests.runner.word(), tests.failed, tests.skipped);
-            write!(told, "{runner}\t{passed}\t{failed}\t{skipped}\t{complete}\t{verdict}").unwrap();
+            let (runner, failed, skipped) = (tests.runner.as_str(), tests.failed, tests.skipped);
+            write!(row, "{runner}\t{passed}\t{failed}\t{skipped}\t{complete}\t{verdict}").unwrap();
         }
     }
-    told.push_str(match read.build {
+    row.push_str(match read.build {
         None => "\t-",
         Some(BuildOutcome::Ok) => "\tok",
         Some(BuildOutcome::Failed) => "\tfailed",
     });
-    told
+    row
 }
 
 fn check_all(change: impl Fn(&str) -> String) {
     let wrong: Vec<String> = cases()
         .iter()
         .filter_map(|case| {
-            let told = told(&summaries(&change(&case.text)));
-            (told != case.expected)
-                .then(|| format!("{}\n  is   {told}\n  not  {}", case.name, case.expected))
+            let row = format_row(&parse_summaries(&change(&case.text)));
+            (row != case.expected)
+                .then(|| format!("{}\n  is   {row}\n  not  {}", case.name, case.expected))
         })
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 fn passes(text: &str) -> bool {
-    let tests = summaries(text).tests;
+    let tests = parse_summaries(text).tests;
     tests.is_some_and(|tests| tests.verdict() == TestVerdict::Passing)
 }
 
 #[test]
-fn every_output_comes_to_what_its_runner_counted() {
+fn every_output_has_the_counts_of_its_runner() {
     check_all(str::to_owned);
 }
 
@@ -106,9 +106,12 @@ fn every_file_is_in_the_table_and_there_are_enough() {
     let mut rows: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
     rows.sort_unstable();
     assert_eq!(files, rows);
-    let heard = |runner: &str| cases.iter().any(|case| case.expected.starts_with(runner));
+    let is_covered = |runner: &str| cases.iter().any(|case| case.expected.starts_with(runner));
     assert!(cases.len() >= 60);
-    assert!(Runner::ALL.iter().all(|(word, _)| heard(word)), "a runner without a real output");
+    assert!(
+        TestRunner::ALL.iter().all(|(word, _)| is_covered(word)),
+        "a runner without a real output"
+    );
 }
 
 #[test]
@@ -116,9 +119,9 @@ fn colours_line_ends_and_quotes_change_nothing() {
     check_all(|text| text.replace('\n', "\r\n"));
     check_all(|text| text.replace('\n', "\u{1b}[0m\n\u{1b}[32;1m"));
     check_all(|text| text.replace(' ', "\u{1b}]8;;file:///a\u{7} \u{1b}(B\u{1b}[m"));
-    // Some clients hand over a command's output within JSON.
+    // Some clients return a command's output within JSON.
     check_all(|text| {
-        // What is JSON itself would be read as what it quotes.
+        // Output that is JSON itself would be parsed as the quoted text.
         if text.starts_with('{') {
             return text.to_owned();
         }
@@ -126,27 +129,27 @@ fn colours_line_ends_and_quotes_change_nothing() {
     });
 }
 
-/// Reports that name every part and sum up nowhere at their end. Of a text that is
-/// too long to be read whole, the first parts may be missing.
+/// Reports that list every part but have no total at the end. If the text is too long to be read
+/// completely, the first parts may be missing.
 fn has_no_last_word(name: &str) -> bool {
     ["json", "junit/ant", "junit/xml", "xunit", "mixed-junit"].iter().any(|it| name.contains(it))
 }
 
 #[test]
-fn what_stands_behind_a_megabyte_is_read_and_never_better_than_it_is() {
+fn a_summary_after_a_megabyte_is_read_and_never_too_good() {
     let noise = "[12:00:01] GET /tests/ok 200 in 5 ms, 3 items, 0 left …\n".repeat(20_000);
     assert!(noise.len() > 1 << 20);
     let mut text = noise.clone();
     for case in cases() {
         text.truncate(noise.len());
         text.push_str(&case.text);
-        let read = summaries(&text);
+        let read = parse_summaries(&text);
         if has_no_last_word(&case.name) {
             let verdict = read.tests.map(|tests| tests.verdict());
             let opposite = if case.failing { TestVerdict::Passing } else { TestVerdict::Failing };
             assert_ne!(verdict, Some(opposite), "{}", case.name);
         } else {
-            assert_eq!(told(&read), case.expected, "{}", case.name);
+            assert_eq!(format_row(&read), case.expected, "{}", case.name);
         }
     }
 }
@@ -180,7 +183,7 @@ fn a_passing_run_that_is_cut_never_fails() {
         for (at, _) in case.text.match_indices('\n') {
             let (head, tail) = case.text.split_at(at + 1);
             for text in [head, tail] {
-                let failed = summaries(text).tests.map_or(0, |tests| tests.failed);
+                let failed = parse_summaries(text).tests.map_or(0, |tests| tests.failed);
                 assert_eq!(failed, 0, "{} fails as\n{text}", case.name);
             }
         }
@@ -188,7 +191,7 @@ fn a_passing_run_that_is_cut_never_fails() {
 }
 
 #[test]
-fn what_only_looks_like_a_summary_is_none() {
+fn a_text_that_only_looks_like_a_summary_is_not_one() {
     for text in [
         "",
         "5 passed in review, 2 failed in practice\n",
@@ -215,7 +218,7 @@ fn what_only_looks_like_a_summary_is_none() {
         "compiled successfully, says webpack\n",
         "<testsuite> is a tag\n<testsuites tests=\"many\" failures=\"few\">\n",
     ] {
-        assert_eq!(summaries(text), Summaries::default(), "{text}");
+        assert_eq!(parse_summaries(text), Summaries::default(), "{text}");
     }
 }
 
@@ -226,36 +229,36 @@ fn runs_of_several_runners_are_added() {
     let nextest = "     Summary [   0.1s] 4 tests run: 4 passed, 0 skipped\n";
     let doctests =
         "   Doc-tests a\n\nrunning 1 test\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
-    let told = |text: &str| told(&summaries(text));
-    assert_eq!(told(&[pytest, cargo].concat()), "cargo_test\t5\t1\t1\tcomplete\tfailing\t-");
-    assert_eq!(told(&[nextest, doctests].concat()), "nextest\t5\t0\t0\tcomplete\tpassing\t-");
-    // Something failed that is not a test, or was not understood.
+    let row = |text: &str| format_row(&parse_summaries(text));
+    assert_eq!(row(&[pytest, cargo].concat()), "cargo_test\t5\t1\t1\tcomplete\tfailing\t-");
+    assert_eq!(row(&[nextest, doctests].concat()), "nextest\t5\t0\t0\tcomplete\tpassing\t-");
+    // Something failed that is not a test or was not understood.
     let make = "make: *** [Makefile:3: check] Error 1\n";
-    assert_eq!(told(&[pytest, make].concat()), "pytest\t2\t0\t1\tcut\tunknown\tfailed");
+    assert_eq!(row(&[pytest, make].concat()), "pytest\t2\t0\t1\tcut\tunknown\tfailed");
 }
 
 #[test]
-fn a_summary_is_read_back_as_it_was_recorded() {
+fn a_recorded_summary_can_be_parsed_again() {
     for case in cases() {
-        let Some(tests) = summaries(&case.text).tests else { continue };
-        let kept = serde_json::to_string(&tests).unwrap();
-        assert!(kept.len() < 100, "{kept}");
+        let Some(tests) = parse_summaries(&case.text).tests else { continue };
+        let recorded = serde_json::to_string(&tests).unwrap();
+        assert!(recorded.len() < 100, "{recorded}");
         assert_eq!(
-            serde_json::from_str::<jackline_engine::observe::TestSummary>(&kept).unwrap(),
+            serde_json::from_str::<jackline_engine::observe::TestSummary>(&recorded).unwrap(),
             tests
         );
     }
 }
 
 #[test]
-fn a_hundred_megabytes_are_read_like_a_page() {
+fn a_hundred_megabytes_are_read_quickly() {
     let huge = "x = 1 passed, 2 failed\n".repeat(5 << 20);
-    let read = summaries(&format!("{huge}=== 1 failed, 2 passed in 3.21s ===\n"));
-    assert_eq!(told(&read), "pytest\t2\t1\t0\tcomplete\tfailing\t-");
-    assert_eq!(summaries(&"é".repeat(1 << 20)), Summaries::default());
+    let read = parse_summaries(&format!("{huge}=== 1 failed, 2 passed in 3.21s ===\n"));
+    assert_eq!(format_row(&read), "pytest\t2\t1\t0\tcomplete\tfailing\t-");
+    assert_eq!(parse_summaries(&"é".repeat(1 << 20)), Summaries::default());
 }
 
-/// Pieces of what runners say, and of what they do not.
+/// Lines from runners, and other texts.
 fn piece() -> impl Strategy<Value = String> {
     let lines: Vec<String> = cases()
         .iter()
@@ -273,16 +276,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn nothing_that_failed_passes_whatever_stands_around_it(
+    fn a_failed_run_never_passes_whatever_is_around_it(
         before in proptest::collection::vec(piece(), 0..12),
         after in proptest::collection::vec(piece(), 0..12),
     ) {
-        // A failure that is understood by itself stays one in any company.
+        // A failure that is recognised alone must be recognised in any context.
         let failing = "test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n";
         let text = format!("{}\n{failing}{}", before.concat(), after.concat());
         prop_assert!(!passes(&text));
-        let read = summaries(&text);
-        prop_assert_eq!(&read, &summaries(&text));
+        let read = parse_summaries(&text);
+        prop_assert_eq!(&read, &parse_summaries(&text));
         let tests = read.tests.unwrap();
         if tests.failed > 0 {
             prop_assert_eq!(tests.verdict(), TestVerdict::Failing);
@@ -292,6 +295,6 @@ proptest! {
     #[test]
     fn any_bytes_are_read(bytes in proptest::collection::vec(any::<u8>(), 0..2_000)) {
         let text = String::from_utf8_lossy(&bytes);
-        prop_assert_eq!(summaries(&text), summaries(&text));
+        prop_assert_eq!(parse_summaries(&text), parse_summaries(&text));
     }
 }

@@ -1,14 +1,14 @@
-//! What a session can prove to others: an in-toto statement about its journal, signed with
+//! Evidence about a session for other parties: an in-toto statement about its journal, signed with
 //! ed25519 in a DSSE envelope.
 //!
-//! Nothing here reads a file. [`Statement`] is made from an [`Account`](jackline_analysis::Account)
-//! and compared with one; [`Envelope`] signs and opens; [`SigningKey`] and [`PublicKey`] are the
-//! PEM texts that other programs write, too.
+//! This crate reads no files. A [`Statement`] is created from an
+//! [`JournalAccount`](jackline_analysis::JournalAccount) and compared with one. A [`DsseEnvelope`] signs and opens
+//! it. [`SigningKey`] and [`PublicKey`] use the same PEM format as other programs.
 
 mod envelope;
 mod key;
 mod statement;
 
-pub use envelope::{Envelope, EnvelopeError, PAYLOAD_TYPE};
+pub use envelope::{DsseEnvelope, EnvelopeError, PAYLOAD_TYPE};
 pub use key::{KeyError, PublicKey, SigningKey};
-pub use statement::{Commit, PREDICATE_TYPE, Predicate, Statement, StatementError};
+pub use statement::{PREDICATE_TYPE, SessionPredicate, Statement, StatementError, WorkspaceCommit};

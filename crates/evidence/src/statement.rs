@@ -1,9 +1,9 @@
-//! What is said about a session: a statement of in-toto, version 1, whose predicate can be
-//! worked out again from the journal.
+//! A statement about a session: in-toto, version 1. Its predicate can be computed again from the
+//! journal.
 
 use std::collections::BTreeMap;
 
-use jackline_analysis::{Account, Verdicts};
+use jackline_analysis::{JournalAccount, VerdictCounts};
 use jackline_engine::{Digest, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 /// The type of a statement.
 const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
 
-/// The type of what is said in it.
+/// The type of its predicate.
 pub const PREDICATE_TYPE: &str = "urn:jackline:attestation:session:v1";
 
-/// What a commit is called among the subjects.
-const COMMIT: &str = "gitCommit";
+/// The digest name of a commit in a subject.
+const COMMIT_DIGEST: &str = "gitCommit";
 
 /// A statement about a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,91 +23,92 @@ const COMMIT: &str = "gitCommit";
 pub struct Statement {
     #[serde(rename = "_type")]
     kind: String,
-    subject: Vec<Subject>,
+    subject: Vec<StatementSubject>,
     predicate_type: String,
-    predicate: Predicate,
+    predicate: SessionPredicate,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Subject {
+struct StatementSubject {
     name: String,
     digest: BTreeMap<String, String>,
 }
 
-/// What is said.
+/// The facts about a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Predicate {
+pub struct SessionPredicate {
     /// The session.
     pub session: SessionId,
-    /// The agent: its checksum, its role, and the parts of it that nobody knows.
+    /// The agent: its checksum, its role, and its unknown parts.
     pub agent: Value,
     /// The definition in force at the end: its name and checksum.
     pub definition: Value,
-    /// How often was decided what.
-    pub verdicts: Verdicts,
-    /// What became of the last completion check; null where there was none.
+    /// The number of verdicts by kind.
+    pub verdicts: VerdictCounts,
+    /// The result of the last completion check; null if there was none.
     pub completion: Value,
-    /// How it ended; null where it has not.
+    /// How the session ended; null if it has not ended.
     pub stop: Value,
-    /// Whether code was changed, and tested since.
+    /// Whether code was changed, and whether tests ran after that.
     pub tests: Value,
-    /// The journal: its last hash, its length.
+    /// The hash of the last record and the length of the journal.
     pub journal: Value,
     /// The engine that wrote the last record.
     pub engine: String,
-    /// What its verdicts mean.
+    /// The semantics version of that engine's verdicts.
     pub semantics: u32,
     /// When the session began.
     pub started: Timestamp,
     /// When its last record was written.
     pub ended: Timestamp,
-    /// Whether files of the workspace were not as in the commit, or not in it; null without one.
+    /// Whether files of the workspace differ from the commit or are not part of it; null without a
+    /// commit.
     pub uncommitted: Option<bool>,
 }
 
-/// The commit that a workspace is at.
+/// The current commit of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Commit {
-    /// Its name.
+pub struct WorkspaceCommit {
+    /// Its id.
     pub id: String,
-    /// Whether files are not as in it, or not in it.
+    /// Whether files differ from the commit or are not part of it.
     pub uncommitted: bool,
 }
 
-/// Why signed bytes are no statement about a session.
+/// Why signed bytes are not a statement about a session.
 #[derive(Debug, thiserror::Error)]
 pub enum StatementError {
     /// They are something else.
-    #[error("what was signed is no statement about a session: {0}")]
-    None(String),
+    #[error("the signed contents are not a statement about a session: {0}")]
+    NotAStatement(String),
 }
 
 impl Statement {
-    /// What there is to say.
-    pub fn new(account: &Account, commit: Option<&Commit>) -> Self {
-        let session = &account.opened.session;
-        let sha256 = |name: String, digest: Digest| Subject {
+    /// The statement about an account, and the commit of its workspace.
+    pub fn new(account: &JournalAccount, commit: Option<&WorkspaceCommit>) -> Self {
+        let session = &account.opening.session;
+        let sha256 = |name: String, digest: Digest| StatementSubject {
             name,
             digest: BTreeMap::from([("sha256".to_owned(), digest.to_string())]),
         };
         let mut subject = vec![sha256(format!("journal of {session}"), account.sha256)];
         subject.extend(account.chain.head.map(|head| sha256(format!("head of {session}"), head)));
-        subject.extend(commit.map(|commit| Subject {
+        subject.extend(commit.map(|commit| StatementSubject {
             name: "commit".to_owned(),
-            digest: BTreeMap::from([(COMMIT.to_owned(), commit.id.clone())]),
+            digest: BTreeMap::from([(COMMIT_DIGEST.to_owned(), commit.id.clone())]),
         }));
         Self {
             kind: STATEMENT_TYPE.to_owned(),
             subject,
             predicate_type: PREDICATE_TYPE.to_owned(),
-            predicate: Predicate::of(account, commit.map(|commit| commit.uncommitted)),
+            predicate: SessionPredicate::of(account, commit.map(|commit| commit.uncommitted)),
         }
     }
 
-    /// Reads the bytes that were signed.
+    /// Parses signed bytes.
     pub fn parse(bytes: &[u8]) -> Result<Self, StatementError> {
-        let none = |reason: String| StatementError::None(reason);
+        let none = |reason: String| StatementError::NotAStatement(reason);
         let kind: Value = serde_json::from_slice(bytes).map_err(|e| none(e.to_string()))?;
         for (field, expected) in [("_type", STATEMENT_TYPE), ("predicateType", PREDICATE_TYPE)] {
             if kind.get(field).and_then(Value::as_str) != Some(expected) {
@@ -119,48 +120,49 @@ impl Statement {
 
     /// The bytes to sign.
     pub fn render(&self) -> Vec<u8> {
-        // Plain data with text keys has no way to fail to be JSON.
+        // Serializing plain data with text keys can't fail.
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// What is said.
-    pub fn predicate(&self) -> &Predicate {
+    /// The facts about the session.
+    pub fn predicate(&self) -> &SessionPredicate {
         &self.predicate
     }
 
-    /// The commit that it is about.
+    /// The commit, if the statement has one.
     pub fn commit(&self) -> Option<&str> {
-        self.subject.iter().find_map(|it| it.digest.get(COMMIT)).map(String::as_str)
+        self.subject.iter().find_map(|it| it.digest.get(COMMIT_DIGEST)).map(String::as_str)
     }
 
-    /// Where a journal says something else, in words; none if all of it holds.
-    pub fn differences(&self, account: &Account) -> Vec<String> {
-        let told = Self::new(account, None);
+    /// The differences from a journal, as texts. The list is empty if there are none.
+    pub fn differences(&self, account: &JournalAccount) -> Vec<String> {
+        let computed = Self::new(account, None);
         let mut differences = Vec::new();
-        for subject in &told.subject {
+        for subject in &computed.subject {
             if !self.subject.contains(subject) {
-                differences.push(format!("`{}` is not the one that was attested", subject.name));
+                differences.push(format!("`{}` differs from the attested one", subject.name));
             }
         }
-        let value = |predicate: &Predicate| serde_json::to_value(predicate).unwrap_or_default();
-        let mut said = self.predicate.clone();
-        said.uncommitted = None;
-        compare("", &value(&said), &value(&told.predicate), &mut differences);
+        let value =
+            |predicate: &SessionPredicate| serde_json::to_value(predicate).unwrap_or_default();
+        let mut attested = self.predicate.clone();
+        attested.uncommitted = None;
+        add_differences("", &value(&attested), &value(&computed.predicate), &mut differences);
         differences
     }
 }
 
-impl Predicate {
-    fn of(account: &Account, uncommitted: Option<bool>) -> Self {
+impl SessionPredicate {
+    fn of(account: &JournalAccount, uncommitted: Option<bool>) -> Self {
         let summary = account.session.summary();
         let bits = summary.dirty_bits;
         let definition = account.session.definition();
         Self {
-            session: account.opened.session.clone(),
+            session: account.opening.session.clone(),
             agent: json!({
                 "checksum": account.session.agent_checksum(),
                 "role": account.session.agent().role,
-                "unknown": account.session.agent().unknown(),
+                "unknown": account.session.agent().unknown_parts(),
             }),
             definition: json!({ "name": definition.name, "checksum": account.checksum() }),
             verdicts: account.verdicts.clone(),
@@ -185,29 +187,31 @@ impl Predicate {
         }
     }
 
-    /// The code that the session ended with.
+    /// The stop code with which the session ended.
     pub fn stop_code(&self) -> Option<&str> {
         self.stop.get("code").and_then(Value::as_str)
     }
 }
 
-/// Names every place at which two values differ.
-fn compare(place: &str, said: &Value, told: &Value, differences: &mut Vec<String>) {
-    match (said, told) {
+/// Lists the paths at which two values differ.
+fn add_differences(path: &str, attested: &Value, computed: &Value, differences: &mut Vec<String>) {
+    match (attested, computed) {
         (Value::Object(one), Value::Object(other)) => {
             let mut keys: Vec<&String> = one.keys().chain(other.keys()).collect();
             keys.sort_unstable();
             keys.dedup();
             for key in keys {
                 let at = |map: &serde_json::Map<String, Value>| map.get(key).cloned();
-                let (said, told) = (at(one).unwrap_or_default(), at(other).unwrap_or_default());
-                let dot = if place.is_empty() { "" } else { "." };
-                compare(&format!("{place}{dot}{key}"), &said, &told, differences);
+                let (attested, computed) =
+                    (at(one).unwrap_or_default(), at(other).unwrap_or_default());
+                let dot = if path.is_empty() { "" } else { "." };
+                add_differences(&format!("{path}{dot}{key}"), &attested, &computed, differences);
             }
         }
-        _ if said == told => {}
-        _ => differences
-            .push(format!("`{place}` is attested as {said}, and the journal says {told}")),
+        _ if attested == computed => {}
+        _ => differences.push(format!(
+            "`{path}` is attested as {attested}, but in the journal it is {computed}"
+        )),
     }
 }
 
@@ -216,23 +220,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_difference_is_named_by_its_place() {
-        let mut found = Vec::new();
-        let said = json!({ "a": { "deny": 2, "ask": 1 }, "b": null, "c": 1 });
-        let told = json!({ "a": { "deny": 3 }, "b": { "code": "X" }, "c": 1 });
-        compare("", &said, &told, &mut found);
+    fn every_difference_is_listed_with_its_path() {
+        let mut differences = Vec::new();
+        let attested = json!({ "a": { "deny": 2, "ask": 1 }, "b": null, "c": 1 });
+        let computed = json!({ "a": { "deny": 3 }, "b": { "code": "X" }, "c": 1 });
+        add_differences("", &attested, &computed, &mut differences);
         assert_eq!(
-            found,
+            differences,
             [
-                "`a.ask` is attested as 1, and the journal says null",
-                "`a.deny` is attested as 2, and the journal says 3",
-                "`b` is attested as null, and the journal says {\"code\":\"X\"}",
+                "`a.ask` is attested as 1, but in the journal it is null",
+                "`a.deny` is attested as 2, but in the journal it is 3",
+                "`b` is attested as null, but in the journal it is {\"code\":\"X\"}",
             ]
         );
     }
 
     #[test]
-    fn other_statements_are_not_ours() {
+    fn other_statements_are_refused() {
         for (text, says) in [
             ("", "EOF"),
             ("{}", "`_type` is not"),

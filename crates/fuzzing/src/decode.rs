@@ -1,87 +1,91 @@
-//! What models write where JSON is wanted: the ladder, and the check while it comes.
+//! Checks the decoder and the streaming check with texts that models write as JSON.
 
 use std::sync::LazyLock;
 
-use jackline_decode::stream::{Refusal, Stream, StreamSchema};
+use jackline_decode::stream::{Refusal, StreamCheck, StreamSchema};
 use jackline_decode::{
-    Decoded, ERRORS_MAX, Ending, REQUEST_BYTES_MAX, Schema, check, decode as climb,
+    DecodeOutcome, ERRORS_MAX, REQUEST_BYTES_MAX, Schema, TextEnding, check_value, decode as climb,
 };
 use serde_json::{Value, json};
 
-use crate::in_time;
+use crate::run_in_time;
 
-/// The first byte chooses a schema and how the text ended; the rest is the text. What
-/// is decoded is allowed by its schema, and what is allowed as it was written is let
-/// pass while it comes.
+/// The first byte chooses a schema and how the text ended. The rest is the text. The schema must
+/// allow every decoded value, and the streaming check must accept every valid text.
 pub fn decode(bytes: &[u8]) {
     let Some((choice, bytes)) = bytes.split_first() else { return };
     let (whole, streamed) = schema(usize::from(choice >> 1));
-    let ending = if choice & 1 == 1 { Ending::CutOff } else { Ending::Finished };
+    let ending = if choice & 1 == 1 { TextEnding::CutOff } else { TextEnding::Finished };
     let text = String::from_utf8_lossy(bytes);
-    let decoded = in_time(|| climb(&text, Some(whole), ending));
-    assert_eq!(decoded, climb(&text, Some(whole), ending), "the same text is decoded alike");
+    let decoded = run_in_time(|| climb(&text, Some(whole), ending));
+    assert_eq!(
+        decoded,
+        climb(&text, Some(whole), ending),
+        "decoding the same text twice gives the same result"
+    );
     check_decoded(&decoded, whole);
     check_without_schema(&text, ending);
     check_stream(bytes, whole, streamed);
 }
 
-fn check_decoded(decoded: &Decoded, schema: &Schema) {
+fn check_decoded(decoded: &DecodeOutcome, schema: &Schema) {
     match decoded {
-        Decoded::Accepted(accepted) => {
+        DecodeOutcome::Accepted(accepted) => {
             assert!(schema.allows(&accepted.value), "the schema refuses {}", accepted.value);
-            let again = check(accepted.value.clone(), schema);
-            let same = matches!(&again, Decoded::Accepted(again) if again.value == accepted.value);
-            assert!(same, "{} is not what it was: {again:?}", accepted.value);
+            let checked = check_value(accepted.value.clone(), schema);
+            let same = matches!(&checked, DecodeOutcome::Accepted(checked) if checked.value == accepted.value);
+            assert!(same, "{} has changed: {checked:?}", accepted.value);
         }
-        Decoded::Invalid(invalid) => {
+        DecodeOutcome::Invalid(invalid) => {
             assert!((1..=ERRORS_MAX).contains(&invalid.errors.len()), "{invalid:?}");
             assert!(invalid.render_request().len() <= REQUEST_BYTES_MAX, "{invalid:?}");
             assert!(invalid.example.as_ref().is_none_or(|example| schema.allows(example)));
         }
-        Decoded::CutOff(cut) => assert!(!cut.render_request().is_empty()),
+        DecodeOutcome::CutOff(cut) => assert!(!cut.render_request().is_empty()),
     }
 }
 
-/// What was decoded is JSON, and read as such it is the same.
-fn check_without_schema(text: &str, ending: Ending) {
-    if let Decoded::Accepted(accepted) = climb(text, None, ending) {
+/// A decoded value, written as JSON and decoded again, is the same value.
+fn check_without_schema(text: &str, ending: TextEnding) {
+    if let DecodeOutcome::Accepted(accepted) = climb(text, None, ending) {
         let written = accepted.value.to_string();
-        let Decoded::Accepted(again) = climb(&written, None, Ending::Finished) else {
-            unreachable!("{written} is not decoded again");
+        let DecodeOutcome::Accepted(decoded) = climb(&written, None, TextEnding::Finished) else {
+            unreachable!("{written} can't be decoded");
         };
-        assert_eq!(again.value, accepted.value, "written as {written}");
-        assert!(again.repairs.is_empty(), "{written} needs {:?}", again.repairs);
+        assert_eq!(decoded.value, accepted.value, "written as {written}");
+        assert!(decoded.repairs.is_empty(), "{written} needs {:?}", decoded.repairs);
     }
 }
 
-/// Never wrong, however it is cut.
+/// The streaming check gives the same correct result, however the text is split.
 fn check_stream(bytes: &[u8], whole: &Schema, streamed: &StreamSchema) {
-    let outcome = in_time(|| fed(streamed, bytes, bytes.len()));
-    assert_eq!(fed(streamed, bytes, 1), outcome, "byte by byte");
-    assert_eq!(fed(streamed, bytes, 3), outcome, "in pieces of three");
+    let outcome = run_in_time(|| feed_chunks(streamed, bytes, bytes.len()));
+    assert_eq!(feed_chunks(streamed, bytes, 1), outcome, "byte by byte");
+    assert_eq!(feed_chunks(streamed, bytes, 3), outcome, "in pieces of three");
     if let Err(refusal) = &outcome {
         assert!(refusal.position <= bytes.len() as u64, "{refusal:?}");
         assert!(!refusal.expected.is_empty(), "{refusal:?}");
     }
     let Ok(text) = std::str::from_utf8(bytes) else {
-        return assert!(outcome.is_err(), "what is not UTF-8 is no JSON");
+        return assert!(outcome.is_err(), "invalid UTF-8 is not JSON");
     };
-    match climb(text, Some(whole), Ending::Finished) {
-        Decoded::Accepted(accepted) if accepted.repairs.is_empty() => {
+    match climb(text, Some(whole), TextEnding::Finished) {
+        DecodeOutcome::Accepted(accepted) if accepted.repairs.is_empty() => {
             assert_eq!(outcome, Ok(()), "{text} is valid");
         }
-        // What passes is JSON at least, and what only full validation forbids is valid otherwise.
+        // A text that passes is at least JSON, and breaks only rules that are left to the full
+        // validation.
         _ if outcome.is_ok() => {
-            let read = climb(text, None, Ending::Finished);
-            let strict = matches!(&read, Decoded::Accepted(read) if read.repairs.is_empty());
-            assert!(strict, "{text} passes and is read as {read:?}");
+            let read = climb(text, None, TextEnding::Finished);
+            let strict = matches!(&read, DecodeOutcome::Accepted(read) if read.repairs.is_empty());
+            assert!(strict, "{text} passes but is decoded as {read:?}");
         }
         _ => {}
     }
 }
 
-fn fed(schema: &StreamSchema, bytes: &[u8], chunk_bytes: usize) -> Result<(), Refusal> {
-    let mut stream = Stream::new(schema);
+fn feed_chunks(schema: &StreamSchema, bytes: &[u8], chunk_bytes: usize) -> Result<(), Refusal> {
+    let mut stream = StreamCheck::new(schema);
     bytes.chunks(chunk_bytes.max(1)).try_for_each(|chunk| stream.feed(chunk))?;
     stream.finish()
 }
@@ -97,7 +101,7 @@ static SCHEMAS: LazyLock<Vec<(Schema, StreamSchema)>> = LazyLock::new(|| {
     sources().iter().map(compile).collect()
 });
 
-/// Something of every keyword, those included that are left to full validation.
+/// Schemas with every keyword, also those that are left to the full validation.
 fn sources() -> Vec<Value> {
     vec![
         json!(true),

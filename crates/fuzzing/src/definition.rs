@@ -1,4 +1,4 @@
-//! Definition files, as people write them.
+//! Checks the loader with definition files of people.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use jackline_definition::{Diagnostics, FILE_NAME, decode, encode, load};
 use jackline_engine::bounds::STATE_BYTES_MAX;
 use jackline_engine::{Definition, Digest, Session};
 
-use crate::in_time;
+use crate::run_in_time;
 
-/// A file loads, and then everything that keeps it gives it back; or each of
-/// its mistakes has a place in the file.
+/// Either the file loads and can be stored and read back unchanged, or each of its errors has a
+/// position in the file.
 pub fn definition(bytes: &[u8]) {
-    let loaded = in_time(|| load(bytes, FILE_NAME));
+    let loaded = run_in_time(|| load(bytes, FILE_NAME));
     match loaded {
         Ok(definition) => check_loaded(&definition, bytes),
         Err(diagnostics) => check_mistakes(&diagnostics, bytes),
@@ -22,10 +22,10 @@ fn check_loaded(definition: &Definition, source: &[u8]) {
     let checksum = Digest::of(source);
     let compiled = encode(definition, &checksum);
     assert_eq!(decode(compiled, &checksum).as_ref(), Some(definition), "the compiled form");
-    // The first record of a journal holds it as JSON.
-    let kept = serde_json::to_string(definition).unwrap();
-    let read: Definition = serde_json::from_str(&kept).unwrap();
-    assert_eq!(&read, definition, "the recorded form, {kept}");
+    // The first record of a journal contains the definition as JSON.
+    let json_text = serde_json::to_string(definition).unwrap();
+    let read: Definition = serde_json::from_str(&json_text).unwrap();
+    assert_eq!(&read, definition, "the recorded form, {json_text}");
     let definition = Arc::new(read);
     let saved = Session::new(Arc::clone(&definition), Arc::default()).snapshot();
     assert!(saved.len() <= STATE_BYTES_MAX, "a new session takes {} bytes", saved.len());
@@ -34,11 +34,11 @@ fn check_loaded(definition: &Definition, source: &[u8]) {
 }
 
 fn check_mistakes(diagnostics: &Diagnostics, source: &[u8]) {
-    assert!(!diagnostics.is_empty(), "a file that does not load says why");
+    assert!(!diagnostics.is_empty(), "a file that does not load has an error");
     // YAML ends a line at a carriage return too.
     let ends = source.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count();
     for problem in diagnostics.iter() {
-        // What is missing at the end of a file is missing on the line after it.
+        // An error about something missing at the end of the file is reported on the line after it.
         assert!((1..=ends + 2).contains(&problem.line), "{problem:?}");
         assert!((1..=source.len() + 2).contains(&problem.column), "{problem:?}");
         let texts = [Some(&problem.message), problem.hint.as_ref()];
@@ -46,5 +46,5 @@ fn check_mistakes(diagnostics: &Diagnostics, source: &[u8]) {
             assert!(!text.is_empty() && !text.contains(char::is_control), "{problem:?}");
         }
     }
-    assert!(diagnostics.to_string().starts_with(FILE_NAME), "a mistake names its file");
+    assert!(diagnostics.to_string().starts_with(FILE_NAME), "an error names its file");
 }

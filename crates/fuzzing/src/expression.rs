@@ -1,68 +1,74 @@
-//! Conditions of rules, as people write them and calls meet them.
+//! Checks conditions of rules, and evaluates them for a call.
 
 use std::sync::LazyLock;
 
-use jackline_definition::cel::{Wrong, lower};
-use jackline_engine::expr::{Expr, Question, Scope, Shape, Trouble, Value, Variable};
+use jackline_definition::cel::{ConditionError, parse_condition};
+use jackline_engine::expr::{
+    ConditionScope, EvaluationError, Expr, ExprValue, PathQuestion, ValueShape, Variable,
+};
 use serde_json::json;
 
-use crate::in_time;
+use crate::run_in_time;
 
-/// More than a rule is given.
-const STEPS: u32 = 20_000;
+/// More steps than a rule gets.
+const STEPS_MAX: u32 = 20_000;
 
-/// A condition is refused with a place, or it is kept as it is and comes to the
-/// same each time, in as many steps as it says.
+/// Either the condition is rejected with a position, or it can be stored unchanged and gives the
+/// same result each time, with the reported number of steps.
 pub fn expression(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    match in_time(|| lower(&text)) {
+    match run_in_time(|| parse_condition(&text)) {
         Ok(condition) => {
-            check_kept(&condition);
+            check_stored(&condition);
             check_evaluated(&condition);
         }
         Err(wrong) => check_mistake(&wrong, &text),
     }
 }
 
-fn check_mistake(wrong: &Wrong, text: &str) {
-    assert!(text.is_char_boundary(wrong.at), "{wrong:?} is at no letter of the text");
-    assert!(!wrong.message.is_empty(), "{wrong:?} says nothing");
+fn check_mistake(wrong: &ConditionError, text: &str) {
+    assert!(text.is_char_boundary(wrong.offset), "{wrong:?} has a position inside of a character");
+    assert!(!wrong.message.is_empty(), "{wrong:?} has no message");
 }
 
-/// The compiled definition and the first record of a journal keep it.
-fn check_kept(condition: &Expr) {
+/// The compiled definition and the first record of a journal store the condition.
+fn check_stored(condition: &Expr) {
     let compact = postcard::to_allocvec(condition).unwrap();
     assert_eq!(&postcard::from_bytes::<Expr>(&compact).unwrap(), condition, "the compiled form");
-    let kept = serde_json::to_string(condition).unwrap();
-    assert_eq!(&serde_json::from_str::<Expr>(&kept).unwrap(), condition, "kept as {kept}");
+    let json_text = serde_json::to_string(condition).unwrap();
+    assert_eq!(
+        &serde_json::from_str::<Expr>(&json_text).unwrap(),
+        condition,
+        "stored as {json_text}"
+    );
 }
 
 fn check_evaluated(condition: &Expr) {
-    let (held, used) = in_time(|| evaluate(condition, STEPS));
-    assert_eq!(evaluate(condition, STEPS), (held.clone(), used), "the same answer each time");
-    if let Some(constant) = condition.constant() {
-        assert_eq!(held, Ok(constant), "what holds for every call");
+    let (result, used) = run_in_time(|| evaluate(condition, STEPS_MAX));
+    assert_eq!(evaluate(condition, STEPS_MAX), (result.clone(), used), "the same result each time");
+    if let Some(constant) = condition.constant_value() {
+        assert_eq!(result, Ok(constant), "the constant result");
     }
-    if held.is_ok() {
-        assert_eq!(evaluate(condition, used).0, held, "{used} steps are enough for {used} steps");
+    if result.is_ok() {
+        assert_eq!(evaluate(condition, used).0, result, "{used} steps are enough for {used} steps");
         let fewer = used.checked_sub(1).map(|fewer| evaluate(condition, fewer).0);
         assert!(
-            fewer.is_none_or(|held| held.is_err()),
-            "it takes {used} steps and does with fewer"
+            fewer.is_none_or(|result| result.is_err()),
+            "it reports {used} steps but needs fewer"
         );
     }
 }
 
-/// What it comes to, and how many steps that took.
-fn evaluate(condition: &Expr, steps: u32) -> (Result<bool, Trouble>, u32) {
+/// The result, and the number of steps.
+fn evaluate(condition: &Expr, steps: u32) -> (Result<bool, EvaluationError>, u32) {
     let mut left = steps;
-    let held = condition.holds(&Call, &mut left);
-    assert!(left <= steps, "steps only go down");
-    (held, steps - left)
+    let result = condition.evaluate(&SampleCall, &mut left);
+    assert!(left <= steps, "the number of remaining steps only decreases");
+    (result, steps - left)
 }
 
-/// A call that has something of everything.
-struct Call;
+/// A call with a value for every variable.
+struct SampleCall;
 
 static ARGS: LazyLock<serde_json::Value> = LazyLock::new(|| {
     json!({
@@ -74,27 +80,27 @@ static ARGS: LazyLock<serde_json::Value> = LazyLock::new(|| {
 static WORDS: LazyLock<[String; 4]> =
     LazyLock::new(|| ["--force", "origin", "", "-f"].map(ToOwned::to_owned));
 
-impl Scope<'static> for Call {
-    fn value(&self, variable: Variable) -> Result<Value<'static>, Trouble> {
+impl ConditionScope<'static> for SampleCall {
+    fn value(&self, variable: Variable) -> Result<ExprValue<'static>, EvaluationError> {
         Ok(match variable {
-            Variable::Argv => Value::Texts(&*WORDS),
-            Variable::Writes | Variable::Deletes => Value::texts([]),
-            Variable::SessionSteps => Value::Int(i64::MAX),
-            Variable::GitProtected => return Err(Trouble::Missing),
+            Variable::Argv => ExprValue::Texts(&*WORDS),
+            Variable::Writes | Variable::Deletes => ExprValue::texts([]),
+            Variable::SessionSteps => ExprValue::Int(i64::MAX),
+            Variable::GitProtected => return Err(EvaluationError::MissingFact),
             other => match other.shape() {
-                Shape::Bool => Value::Bool(true),
-                Shape::Number => Value::Int(0),
-                Shape::Text => Value::text("main"),
-                Shape::Texts => Value::texts(["src/a.rs", "..", ""]),
-                Shape::Map => Value::Json(&ARGS),
+                ValueShape::Bool => ExprValue::Bool(true),
+                ValueShape::Number => ExprValue::Int(0),
+                ValueShape::Text => ExprValue::text("main"),
+                ValueShape::Texts => ExprValue::texts(["src/a.rs", "..", ""]),
+                ValueShape::Map => ExprValue::Json(&ARGS),
             },
         })
     }
 
-    fn ask(&self, question: Question, path: &str) -> Result<bool, Trouble> {
+    fn answer(&self, question: PathQuestion, path: &str) -> Result<bool, EvaluationError> {
         match question {
-            Question::Exists => Ok(path.len().is_multiple_of(2)),
-            Question::Ignored => Err(Trouble::Missing),
+            PathQuestion::Exists => Ok(path.len().is_multiple_of(2)),
+            PathQuestion::Ignored => Err(EvaluationError::MissingFact),
         }
     }
 }

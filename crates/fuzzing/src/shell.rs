@@ -1,45 +1,50 @@
-//! Command lines, as models write them.
+//! Checks the shell parser with command lines of models.
 
 use jackline_shell::{
-    Access, COMMANDS_MAX, Dir, LINE_BYTES_MAX, Line, Lines, Reason, Span, WORDS_MAX, Word,
-    is_valid, understand,
+    Access, COMMANDS_MAX, LINE_BYTES_MAX, LineSpan, OpaqueReason, ReadExtent, ShellLine, ShellWord,
+    WORDS_MAX, WorkingDir, is_valid, understand,
 };
 
-use crate::in_time;
+use crate::run_in_time;
 
-/// A line is understood or opaque, in bounded time, and what is said about it
-/// points into it.
+/// A command line is either understood or opaque (Jackline cannot tell what it runs), in limited
+/// time. Every span points into the line.
 pub fn shell(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let line = in_time(|| understand(&text));
-    assert_eq!(line, understand(&text), "the same line is understood in the same way");
+    let line = run_in_time(|| understand(&text));
+    assert_eq!(line, understand(&text), "parsing the same line twice gives the same result");
     assert_eq!(line.text, text);
     check_validity(&line, is_valid(&text));
     check_limits(&line);
     check_commands(&line);
-    for opaque in &line.opaque {
+    for opaque in &line.opaque_parts {
         check_span(&text, opaque.span);
-        let known = opaque.command.is_none_or(|number| (number as usize) < line.commands.len());
-        assert!(known, "an opaque part belongs to a command of the line");
+        let is_in_line =
+            opaque.command.is_none_or(|number| (number as usize) < line.commands.len());
+        assert!(is_in_line, "an opaque part belongs to a command of the line");
     }
 }
 
-/// What bash would refuse, and what is beyond a limit, is never taken as understood.
-fn check_validity(line: &Line<'_>, valid: Option<bool>) {
-    let understood = line.opaque.is_empty();
+/// A line that bash rejects, or that exceeds a limit, is never fully understood.
+fn check_validity(line: &ShellLine<'_>, valid: Option<bool>) {
+    let understood = line.opaque_parts.is_empty();
     assert!(valid == Some(true) || !understood, "valid is {valid:?}, yet nothing is opaque");
-    let too_long = line.opaque.iter().any(|opaque| opaque.reason == Reason::TooLong);
-    assert_eq!(too_long, line.text.len() > LINE_BYTES_MAX, "too long is said where it is so");
+    let too_long = line.opaque_parts.iter().any(|opaque| opaque.reason == OpaqueReason::TooLong);
+    assert_eq!(
+        too_long,
+        line.text.len() > LINE_BYTES_MAX,
+        "`TooLong` is reported exactly for long lines"
+    );
 }
 
-fn check_limits(line: &Line<'_>) {
+fn check_limits(line: &ShellLine<'_>) {
     assert!(line.commands.len() <= COMMANDS_MAX, "{} commands", line.commands.len());
     for command in &line.commands {
         assert!(command.words.len() <= WORDS_MAX, "{} words", command.words.len());
     }
 }
 
-fn check_commands(line: &Line<'_>) {
+fn check_commands(line: &ShellLine<'_>) {
     for (number, command) in line.commands.iter().enumerate() {
         check_span(line.text, command.span);
         let earlier = command.parent.is_none_or(|parent| (parent as usize) < number);
@@ -47,23 +52,23 @@ fn check_commands(line: &Line<'_>) {
         command.words.iter().for_each(check_word);
         for effect in &command.effects {
             check_word(&effect.path);
-            if let Access::Read(Lines::Range(from, to)) = effect.access {
+            if let Access::Read(ReadExtent::Range(from, to)) = effect.access {
                 assert!(1 <= from && from <= to, "lines {from} to {to}");
             }
         }
-        if let Dir::In(path) | Dir::Either(path) = &command.dir {
-            assert!(!path.contains('\0'), "no directory is called {path:?}");
+        if let WorkingDir::Path(path) | WorkingDir::PathOrStart(path) = &command.dir {
+            assert!(!path.contains('\0'), "the directory {path:?} contains NUL");
         }
-        assert!(command.program().len() <= LINE_BYTES_MAX && !command.is("\0"));
+        assert!(command.program().len() <= LINE_BYTES_MAX && !command.matches_pattern("\0"));
     }
 }
 
-fn check_span(text: &str, span: Span) {
+fn check_span(text: &str, span: LineSpan) {
     let part = text.get(span.start as usize..span.end as usize);
-    assert!(part.is_some(), "{span:?} is no part of the line");
+    assert!(part.is_some(), "{span:?} is not a part of the line");
 }
 
-/// No program can be given a NUL, so no word that is known has one.
-fn check_word(word: &Word<'_>) {
-    assert!(word.exact().is_none_or(|text| !text.contains('\0')), "{word:?}");
+/// A program argument can't contain NUL, so no literal word does.
+fn check_word(word: &ShellWord<'_>) {
+    assert!(word.exact_text().is_none_or(|text| !text.contains('\0')), "{word:?}");
 }

@@ -1,15 +1,15 @@
 //! The names by which agent clients are recognised on a machine.
 //!
-//! These are tables and nothing else: no code of this crate behaves differently for one client.
-//! A client that is added gets its entries here, so that its processes are known as an agent's and
-//! its settings are protected.
+//! This module holds only tables. No code of this crate behaves differently for one client. A new
+//! client gets its entries here, so that Jackline recognises its processes as an agent and protects
+//! its settings.
 
-/// How the programs of agents are called.
-pub(crate) const NAMES: [&str; 8] =
+/// File names of agent programs.
+pub(crate) const AGENT_PROGRAMS: [&str; 8] =
     ["claude", "codex", "gemini", "opencode", "copilot", "qwen", "cursor-agent", "goose"];
 
-/// Where their scripts lie.
-pub(crate) const PACKAGES: [&str; 6] = [
+/// Parts of the paths in which the scripts of agents are installed.
+pub(crate) const AGENT_PACKAGES: [&str; 6] = [
     "/@anthropic-ai/claude-code",
     "/@openai/codex",
     "/@google/gemini-cli",
@@ -18,9 +18,9 @@ pub(crate) const PACKAGES: [&str; 6] = [
     "/opencode-ai/",
 ];
 
-/// What agents tell the programs that they run. `CODEX_HOME` and its like are a
-/// person's settings, and not among them.
-pub(crate) const MARKERS: [&str; 15] = [
+/// Environment variables that agents set for the programs they run. `CODEX_HOME` and similar
+/// variables are settings of a person, so they are not in this list.
+pub(crate) const AGENT_VARIABLES: [&str; 15] = [
     "CLAUDECODE",
     "CLAUDE_CODE_SESSION_ID",
     "CODEX_SANDBOX",
@@ -38,21 +38,21 @@ pub(crate) const MARKERS: [&str; 15] = [
     "AI_AGENT",
 ];
 
-/// Variables in which clients name their session to the programs that they start.
+/// Variables in which clients pass their session id to the programs that they start.
 pub(crate) const SESSION_VARIABLES: [&str; 1] = ["CLAUDE_CODE_SESSION_ID"];
 
-/// Where the settings of a client lie by which it starts its hooks everywhere.
-pub(crate) struct SettingsPlace {
-    /// The variable that names their directory.
+/// The location of the settings in which a client lists hooks for all projects.
+pub(crate) struct ClientSettingsLocation {
+    /// The variable that names the settings directory.
     pub(crate) variable: &'static str,
-    /// Their directory in the home of the person, where the variable is not set.
+    /// The settings directory below the home directory, used when the variable is not set.
     pub(crate) below_home: &'static str,
-    /// Their names there.
+    /// The file names in that directory.
     pub(crate) files: &'static [&'static str],
 }
 
 /// The settings of all clients.
-pub(crate) const SETTINGS: [SettingsPlace; 1] = [SettingsPlace {
+pub(crate) const CLIENT_SETTINGS: [ClientSettingsLocation; 1] = [ClientSettingsLocation {
     variable: "CLAUDE_CONFIG_DIR",
     below_home: ".claude",
     files: &["settings.json", "settings.local.json"],

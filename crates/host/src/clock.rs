@@ -1,8 +1,8 @@
-//! The one place that reads the clock.
+//! The only place that reads the clock.
 
 use jackline_engine::{Now, Timestamp};
 
-/// What time it is, on the wall and since the machine started.
+/// The current wall-clock time and the time since the machine started.
 pub fn now() -> Now {
     #[expect(clippy::disallowed_methods, reason = "this is the lawful caller")]
     let wall = std::time::SystemTime::now();
@@ -22,7 +22,7 @@ pub fn boot_number() -> u64 {
     })
 }
 
-/// A time from the file system.
+/// Converts a time of the file system.
 pub fn from_system(time: std::time::SystemTime) -> Timestamp {
     let ms = |since: std::time::Duration| i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
     Timestamp::from_ms(match time.duration_since(std::time::UNIX_EPOCH) {
@@ -33,7 +33,7 @@ pub fn from_system(time: std::time::SystemTime) -> Timestamp {
 
 fn boot_id() -> String {
     static BOOT: std::sync::OnceLock<String> = std::sync::OnceLock::new();
-    // Without one, elapsed time falls back to the wall clock.
+    // Without a boot id, elapsed time falls back to the wall clock.
     let read = || std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     BOOT.get_or_init(|| read().trim().to_owned()).clone()
 }

@@ -1,4 +1,4 @@
-//! Documents of a state home with one JSON object a line, which people's commands change.
+//! Documents of a state home with one JSON object per line, which people's commands change.
 
 use std::io;
 use std::sync::Arc;
@@ -7,21 +7,21 @@ use jackline_journal::StoreError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::state_home::{Document, StateHome};
+use crate::state_home::{StateDocument, StateHome};
 
-/// Such a document.
+/// One document of this form.
 #[derive(Debug, Clone)]
 pub(crate) struct DocumentLines {
     home: Arc<dyn StateHome>,
-    document: Document,
+    document: StateDocument,
 }
 
 impl DocumentLines {
-    pub(crate) fn new(home: Arc<dyn StateHome>, document: Document) -> Self {
+    pub(crate) fn new(home: Arc<dyn StateHome>, document: StateDocument) -> Self {
         Self { home, document }
     }
 
-    /// What every line says, or why it can't be read. No document is no lines.
+    /// Parses every line; a line that is not valid gives an error. A missing document has no lines.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> io::Result<Vec<serde_json::Result<T>>> {
         let bytes = self.home.read(&self.document)?.unwrap_or_default();
         let text = std::str::from_utf8(&bytes);
@@ -29,12 +29,12 @@ impl DocumentLines {
         Ok(text.lines().map(serde_json::from_str).collect())
     }
 
-    /// The lines that can be read.
+    /// The valid lines.
     pub(crate) fn list<T: DeserializeOwned>(&self) -> Vec<T> {
         self.read().unwrap_or_default().into_iter().flatten().collect()
     }
 
-    /// Changes the lines that can be read.
+    /// Changes the list of valid lines, and writes the document if the list is different then.
     pub(crate) fn change<T: Clone + PartialEq + Serialize + DeserializeOwned>(
         &self,
         mut change: impl FnMut(&mut Vec<T>),

@@ -1,14 +1,14 @@
-//! The one place that reads the environment: where state and definitions live.
+//! The only place that reads the environment: it finds state and definitions.
 
 use std::ffi::OsString;
 use std::iter;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::agent_names::{SESSION_VARIABLES, SETTINGS, SettingsPlace};
+use crate::agent_names::{CLIENT_SETTINGS, ClientSettingsLocation, SESSION_VARIABLES};
 
-/// Where the owner of a machine puts a definition.
-const MANAGED: &str = "/etc/jackline/jackline.yaml";
+/// The definition of the machine's owner.
+const MANAGED_FILE: &str = "/etc/jackline/jackline.yaml";
 
 /// The name of a definition file.
 const FILE_NAME: &str = "jackline.yaml";
@@ -16,15 +16,15 @@ const FILE_NAME: &str = "jackline.yaml";
 /// Why there is no state home.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HomeError {
-    /// Nothing says where it is.
+    /// No variable names it.
     #[error("no state home: set JACKLINE_HOME, XDG_STATE_HOME or HOME")]
     Unknown,
-    /// It would depend on where a command is started.
+    /// A relative path would depend on the directory in which a command starts.
     #[error("`{variable}` must be an absolute path, not `{value}`")]
     Relative {
         /// The variable.
         variable: &'static str,
-        /// What it says.
+        /// Its value.
         value: String,
     },
 }
@@ -48,35 +48,35 @@ pub fn state_home() -> Result<PathBuf, HomeError> {
     Err(HomeError::Unknown)
 }
 
-/// Where a person's programs leave small things until the machine is started
-/// again, in case the state home takes nothing: the best place first.
+/// Directories for small files that need to last only until the machine restarts. They are used
+/// when the state home can't be written. The best directory comes first.
 pub fn runtime_directories() -> [PathBuf; 3] {
     let user = rustix::process::geteuid().as_raw();
     let session = variable_path("XDG_RUNTIME_DIR").filter(|path| path.is_absolute());
-    // A program that is not told finds what was left by one that was.
+    // A program without this variable must find what another program with it has written.
     let session = session.unwrap_or_else(|| PathBuf::from(format!("/run/user/{user}")));
-    let own = |everybody: &str| PathBuf::from(format!("{everybody}/jackline-{user}"));
-    [session.join("jackline"), own("/dev/shm"), own("/tmp")]
+    let in_shared = |parent: &str| PathBuf::from(format!("{parent}/jackline-{user}"));
+    [session.join("jackline"), in_shared("/dev/shm"), in_shared("/tmp")]
 }
 
-/// The definitions of a machine and its person, above every repository's.
+/// The definition files of a machine and its user, above those of every repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LayerFiles {
-    /// The owner of the machine's; it must be there.
+    /// The file of the machine's owner. If a path is given, the file must exist.
     pub managed: Option<PathBuf>,
-    /// The person's; it may be there.
+    /// The file of the user. It may be missing.
     pub user: Option<PathBuf>,
 }
 
 impl LayerFiles {
-    /// Where they are on this machine.
+    /// The paths on this machine.
     pub fn of_machine() -> Self {
-        // Who can't look into the directory must not take it for empty.
-        let installed = Path::new(MANAGED).try_exists().unwrap_or(true);
+        // A directory that can't be read must not count as empty.
+        let installed = Path::new(MANAGED_FILE).try_exists().unwrap_or(true);
         let managed = if installed {
-            Some(PathBuf::from(MANAGED))
+            Some(PathBuf::from(MANAGED_FILE))
         } else {
-            // For whoever packages or tests it, and no way around the real one.
+            // For packagers and tests. It can't replace an installed managed definition.
             variable_path("JACKLINE_MANAGED")
         };
         let configuration = variable_path("XDG_CONFIG_HOME")
@@ -86,36 +86,36 @@ impl LayerFiles {
     }
 }
 
-/// The home directory of the person.
+/// The home directory of the user.
 pub fn home() -> Option<PathBuf> {
     variable_path("HOME").filter(|path| path.is_absolute())
 }
 
-/// How much of a person's name is taken.
+/// The longest user name that is kept.
 const NAME_CHARS_MAX: usize = 200;
 
-/// What the person is called on this machine.
-pub fn person() -> String {
+/// The name of the user on this machine.
+pub fn user_name() -> String {
     let named = ["USER", "LOGNAME"].into_iter().find_map(variable_path);
     let number = || format!("user {}", rustix::process::getuid().as_raw());
     let short = |name: PathBuf| name.display().to_string().chars().take(NAME_CHARS_MAX).collect();
     named.map_or_else(number, short)
 }
 
-/// The session that started this process, where a person or the client names it. A client names
-/// its session as its hooks do.
+/// The parent session, where a person or the client names it. A client gives the same session id as
+/// in its hooks.
 pub fn parent_session() -> Option<String> {
     let variables = iter::once("JACKLINE_PARENT").chain(SESSION_VARIABLES);
     let named = variables.into_iter().find_map(variable_path);
     named.and_then(|id| id.into_os_string().into_string().ok())
 }
 
-/// The directories in which programs are found by their name.
+/// The value of `PATH`: directories in which programs are found by name.
 pub fn search_path() -> Option<OsString> {
     variable_path("PATH").map(PathBuf::into_os_string)
 }
 
-/// Where a program is that is started by its name alone.
+/// The path of a program that is started by its name only.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     let directories = search_path()?;
     let runs = |path: &PathBuf| {
@@ -128,35 +128,35 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
         .find(runs)
 }
 
-/// The settings of this person by which clients start their hooks everywhere.
+/// The user's settings files in which clients list hooks for all projects.
 pub(crate) fn client_settings() -> Vec<PathBuf> {
-    let directory = |place: &SettingsPlace| {
+    let directory = |place: &ClientSettingsLocation| {
         directory_variable(place.variable)
             .or_else(|| home().map(|home| home.join(place.below_home)))
     };
-    let files = |place: &SettingsPlace| {
+    let files = |place: &ClientSettingsLocation| {
         let directory = directory(place)?;
         Some(place.files.iter().map(move |file| directory.join(file)))
     };
-    SETTINGS.iter().filter_map(files).flatten().collect()
+    CLIENT_SETTINGS.iter().filter_map(files).flatten().collect()
 }
 
-/// The directory that a variable names, where it is absolute.
+/// The directory that a variable names, if the path is absolute.
 pub fn directory_variable(name: &str) -> Option<PathBuf> {
     variable_path(name).filter(|path| path.is_absolute())
 }
 
-/// What a variable says that a person has named; it may be secret.
+/// The value of a variable that a person has named, unless it is empty. The value may be secret.
 pub fn named_variable(name: &str) -> Option<String> {
     variable_path(name).and_then(|value| value.into_os_string().into_string().ok())
 }
 
-/// The same, also where it is set to nothing.
+/// The value of a variable, also if it is empty.
 pub fn set_variable(name: &str) -> Option<String> {
     variable(name).and_then(|value| value.into_string().ok())
 }
 
-/// Whether a variable says anything; what it says may be secret.
+/// Whether a variable is set and not empty. Its value may be secret.
 pub(crate) fn is_set(name: &str) -> bool {
     variable_path(name).is_some()
 }

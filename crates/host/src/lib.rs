@@ -1,30 +1,30 @@
 //! The user's machine, as far as a program lets the guard use it.
 //!
-//! Nothing here decides. The runtime asks for the clock, for documents that outlast a process, for
-//! the off switch and for the processes above this one. A program passes [`HostAccess`] to say
-//! which of them the library may use; [`HostAccess::default`] allows nothing.
+//! This crate decides nothing. The runtime asks it for the clock, for documents that outlast a
+//! process, for the off switch, and for the processes above this one. A program passes
+//! [`HostAccess`] to allow each of them; [`HostAccess::default`] allows nothing.
 
 mod access;
 mod agent_names;
 mod ancestry;
+mod approvals;
 pub mod clock;
+pub mod control_files;
+pub mod directory_stamp;
 mod document_lines;
 pub mod environment;
-pub mod markers;
-pub mod off;
-mod pins;
-mod regular;
-pub mod stamp;
+pub mod off_switch;
+mod regular_file;
 mod state_home;
 mod trust;
 pub mod worker;
 
 pub use access::HostAccess;
-pub use ancestry::{Agent, agent_above, forged_by_agent};
+pub use ancestry::{DetectedAgent, agent_above, is_started_by_agent_tool};
+pub use approvals::{AgentApproval, AgentApprovals};
 pub use clock::now;
 pub use environment::{HomeError, LayerFiles, state_home};
-pub use off::{Off, OffError, Switch};
-pub use pins::{Pin, Pins};
-pub use regular::read_regular;
-pub use state_home::{Document, DocumentChange, FileStateHome, MemoryStateHome, StateHome};
-pub use trust::{Grant, Trust};
+pub use off_switch::{OffError, OffPeriod, OffSwitch};
+pub use regular_file::read_regular;
+pub use state_home::{DocumentChange, FileStateHome, MemoryStateHome, StateDocument, StateHome};
+pub use trust::{TrustGrant, TrustStore};

@@ -1,7 +1,7 @@
 //! Small documents that outlast a process: trust, approvals, compiled definitions.
 //!
-//! What belongs to a session lies in the store, with its journal. These documents belong to a
-//! person or to a machine.
+//! Data of a session belongs to the store, with its journal. The documents here belong to a person
+//! or to a machine.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,14 +15,14 @@ use jackline_journal::{StoreError, write_private};
 
 /// One document of a state home.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Document {
-    /// Which definitions a person trusts, one JSON object a line.
+pub enum StateDocument {
+    /// The definitions that a person trusts, one JSON object per line.
     Trust,
-    /// Which agents a person approved, one JSON object a line.
+    /// The agents that a person approved, one JSON object per line.
     Approvals,
     /// The compiled form of the definition with this digest.
     Compiled(Digest),
-    /// The digest of the definition that sources with this checksum make.
+    /// The digest of the definition that sources with this checksum produce.
     Source(Digest),
     /// The files that a file with this key extends.
     Extended(Digest),
@@ -30,8 +30,8 @@ pub enum Document {
     LastGood(Digest),
 }
 
-impl Document {
-    /// Its path below the directory of a state home.
+impl StateDocument {
+    /// The path below the directory of a state home.
     fn path(&self) -> PathBuf {
         match self {
             Self::Trust => PathBuf::from("trust"),
@@ -44,21 +44,25 @@ impl Document {
     }
 }
 
-/// Computes the new contents of a document; none leaves it as it is.
+/// Computes the new contents of a document; `None` leaves it unchanged.
 pub type DocumentChange<'a> = &'a mut dyn FnMut(Option<&[u8]>) -> Option<Vec<u8>>;
 
-/// Keeps documents. Each is there completely or not at all.
+/// Stores documents. A reader sees a document completely or not at all.
 pub trait StateHome: Send + Sync {
-    /// A document, where there is one.
-    fn read(&self, document: &Document) -> io::Result<Option<Vec<u8>>>;
+    /// Reads a document; `None` if it does not exist.
+    fn read(&self, document: &StateDocument) -> io::Result<Option<Vec<u8>>>;
 
     /// Replaces a document durably.
-    fn write(&self, document: &Document, bytes: &[u8]) -> Result<(), StoreError>;
+    fn write(&self, document: &StateDocument, bytes: &[u8]) -> Result<(), StoreError>;
 
     /// Changes a document while no other process changes one.
-    fn change(&self, document: &Document, change: DocumentChange<'_>) -> Result<(), StoreError>;
+    fn change(
+        &self,
+        document: &StateDocument,
+        change: DocumentChange<'_>,
+    ) -> Result<(), StoreError>;
 
-    /// The directory of this machine that the documents lie in, where there is one.
+    /// The directory of the documents on this machine, if there is one.
     fn directory(&self) -> Option<&Path> {
         None
     }
@@ -70,7 +74,7 @@ impl fmt::Debug for dyn StateHome {
     }
 }
 
-/// A directory of this machine.
+/// A state home in a directory of this machine.
 #[derive(Debug, Clone)]
 pub struct FileStateHome {
     directory: PathBuf,
@@ -82,13 +86,13 @@ impl FileStateHome {
         Self { directory: directory.into() }
     }
 
-    fn path(&self, document: &Document) -> PathBuf {
+    fn path(&self, document: &StateDocument) -> PathBuf {
         self.directory.join(document.path())
     }
 }
 
 impl StateHome for FileStateHome {
-    fn read(&self, document: &Document) -> io::Result<Option<Vec<u8>>> {
+    fn read(&self, document: &StateDocument) -> io::Result<Option<Vec<u8>>> {
         match fs::read(self.path(document)) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -96,13 +100,17 @@ impl StateHome for FileStateHome {
         }
     }
 
-    fn write(&self, document: &Document, bytes: &[u8]) -> Result<(), StoreError> {
+    fn write(&self, document: &StateDocument, bytes: &[u8]) -> Result<(), StoreError> {
         Ok(write_private(&self.path(document), bytes)?)
     }
 
-    fn change(&self, document: &Document, change: DocumentChange<'_>) -> Result<(), StoreError> {
-        // Two people at once must not undo each other. Where there is no directory to lock yet,
-        // there is nothing to undo.
+    fn change(
+        &self,
+        document: &StateDocument,
+        change: DocumentChange<'_>,
+    ) -> Result<(), StoreError> {
+        // Two concurrent changes must not overwrite each other. If there is no directory to lock
+        // yet, there is nothing to lose.
         let lock = File::open(&self.directory).ok();
         if let Some(lock) = &lock {
             let _ = lock.lock();
@@ -116,30 +124,34 @@ impl StateHome for FileStateHome {
     }
 }
 
-/// Documents in memory, for programs that keep nothing; clones share them.
+/// Documents in memory, for programs that persist nothing. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryStateHome {
-    documents: Arc<Mutex<BTreeMap<Document, Vec<u8>>>>,
+    documents: Arc<Mutex<BTreeMap<StateDocument, Vec<u8>>>>,
 }
 
 impl MemoryStateHome {
-    fn with<T>(&self, work: impl FnOnce(&mut BTreeMap<Document, Vec<u8>>) -> T) -> T {
-        // A panic while the lock is held leaves a map that is whole.
+    fn with<T>(&self, work: impl FnOnce(&mut BTreeMap<StateDocument, Vec<u8>>) -> T) -> T {
+        // A panic while the lock is held leaves the map in a valid state.
         work(&mut self.documents.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl StateHome for MemoryStateHome {
-    fn read(&self, document: &Document) -> io::Result<Option<Vec<u8>>> {
+    fn read(&self, document: &StateDocument) -> io::Result<Option<Vec<u8>>> {
         Ok(self.with(|documents| documents.get(document).cloned()))
     }
 
-    fn write(&self, document: &Document, bytes: &[u8]) -> Result<(), StoreError> {
+    fn write(&self, document: &StateDocument, bytes: &[u8]) -> Result<(), StoreError> {
         self.with(|documents| documents.insert(*document, bytes.to_vec()));
         Ok(())
     }
 
-    fn change(&self, document: &Document, change: DocumentChange<'_>) -> Result<(), StoreError> {
+    fn change(
+        &self,
+        document: &StateDocument,
+        change: DocumentChange<'_>,
+    ) -> Result<(), StoreError> {
         self.with(|documents| {
             if let Some(after) = change(documents.get(document).map(Vec::as_slice)) {
                 documents.insert(*document, after);
@@ -153,9 +165,9 @@ impl StateHome for MemoryStateHome {
 mod tests {
     use super::*;
 
-    /// What every state home has to do.
+    /// The tests that every state home must pass.
     fn check(home: &dyn StateHome) {
-        let (one, other) = (Document::Trust, Document::Compiled(Digest::of(b"x")));
+        let (one, other) = (StateDocument::Trust, StateDocument::Compiled(Digest::of(b"x")));
         assert_eq!(home.read(&one).unwrap(), None);
         home.write(&one, b"a").unwrap();
         home.write(&other, b"b").unwrap();
@@ -168,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn both_state_homes_keep_documents() {
+    fn both_state_homes_store_documents() {
         let directory = tempfile::tempdir().unwrap();
         check(&FileStateHome::new(directory.path().join("state")));
         check(&MemoryStateHome::default());

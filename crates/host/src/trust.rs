@@ -1,8 +1,7 @@
-//! Which repositories' definitions a person lets loosen things and run commands.
+//! Repository definitions that a person trusts to loosen rules and to run commands.
 //!
-//! `trust` in the state home has one grant a line. A grant is for one file with
-//! exactly these contents, those of the files it extends included: a changed
-//! file needs a new one.
+//! The document `trust` in the state home has one grant per line. A grant is for one file with
+//! exactly these contents, including the files that it extends. A changed file needs a new grant.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,57 +11,57 @@ use jackline_journal::StoreError;
 use serde::{Deserialize, Serialize};
 
 use crate::document_lines::DocumentLines;
-use crate::state_home::{Document, StateHome};
+use crate::state_home::{StateDocument, StateHome};
 
 /// One file that a person trusts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Grant {
-    /// The checksum of the file and of those it extends.
+pub struct TrustGrant {
+    /// The checksum of the file and of the files that it extends.
     pub checksum: Digest,
-    /// The file, absolute.
+    /// The absolute path of the file.
     pub file: String,
-    /// When it was trusted.
+    /// The time of the grant.
     pub at: Timestamp,
-    /// By whom.
+    /// The person who gave it.
     pub by: String,
 }
 
 /// The grants of a state home.
 #[derive(Debug, Clone)]
-pub struct Trust {
+pub struct TrustStore {
     lines: DocumentLines,
 }
 
-impl Trust {
-    /// The grants in a state home.
+impl TrustStore {
+    /// Opens the grants of a state home.
     pub fn of(home: Arc<dyn StateHome>) -> Self {
-        Self { lines: DocumentLines::new(home, Document::Trust) }
+        Self { lines: DocumentLines::new(home, StateDocument::Trust) }
     }
 
-    /// Every grant, in the order in which they were given. A line that can't
-    /// be read grants nothing.
-    pub fn list(&self) -> Vec<Grant> {
+    /// Every grant, in the order in which they were given. A line that is not valid grants nothing.
+    pub fn list(&self) -> Vec<TrustGrant> {
         self.lines.list()
     }
 
     /// Whether a file with these contents is trusted.
-    pub fn holds(&self, file: &Path, checksum: &Digest) -> bool {
-        let is_it = |grant: &Grant| grant.checksum == *checksum && Path::new(&grant.file) == file;
+    pub fn is_granted(&self, file: &Path, checksum: &Digest) -> bool {
+        let is_it =
+            |grant: &TrustGrant| grant.checksum == *checksum && Path::new(&grant.file) == file;
         self.list().iter().any(is_it)
     }
 
-    /// Trusts a file, instead of what it was before.
-    pub fn grant(&self, grant: &Grant) -> Result<(), StoreError> {
-        self.lines.change(|grants: &mut Vec<Grant>| {
+    /// Trusts a file, and replaces an earlier grant for it.
+    pub fn grant(&self, grant: &TrustGrant) -> Result<(), StoreError> {
+        self.lines.change(|grants: &mut Vec<TrustGrant>| {
             grants.retain(|known| known.file != grant.file);
             grants.push(grant.clone());
         })
     }
 
-    /// Trusts a file no longer; says whether it was.
+    /// Removes the grant for a file. Returns whether there was one.
     pub fn revoke(&self, file: &Path) -> Result<bool, StoreError> {
         let mut was = false;
-        self.lines.change(|grants: &mut Vec<Grant>| {
+        self.lines.change(|grants: &mut Vec<TrustGrant>| {
             let before = grants.len();
             grants.retain(|known| Path::new(&known.file) != file);
             was = grants.len() < before;

@@ -1,64 +1,64 @@
-//! Agent programs that work without a person, as far as a supervised run has to know them.
+//! The interface of agent programs that work without a person in a supervised run.
 
 use std::path::Path;
 
-/// How the program of one agent client is started as a worker, and what it prints.
+/// Starts the program of one agent client as a worker, and reads its output.
 pub trait WorkerProgram: Sync {
-    /// The word of the client.
-    fn word(&self) -> &'static str;
+    /// The name of the client on the command line and in reports.
+    fn name(&self) -> &'static str;
 
-    /// Variables that hold keys which the program needs, although its commands should not have
-    /// them.
+    /// Variables with API keys that the program needs. The commands that the program runs should
+    /// not see them.
     fn key_variables(&self) -> &'static [&'static str];
 
-    /// Looks whether the program is there, or says why it can't be run.
-    fn find(&self) -> Result<(), String>;
+    /// Checks that the program can be run. The error says why it can't.
+    fn check_installed(&self) -> Result<(), String>;
 
-    /// The command line up to the prompt, which becomes its last word.
+    /// The command line without the prompt. The caller appends the prompt as the last word.
     fn command_line(&self, start: &WorkerStart<'_>) -> Result<Vec<String>, String>;
 
-    /// What the program says of its work; nothing where it prints only text.
-    fn read(&self, output: &str) -> Option<WorkerReport>;
+    /// Parses the report in the output of the program; `None` if it prints only text.
+    fn parse_output(&self, output: &str) -> Option<WorkerReport>;
 
-    /// Whether a text says that the conversation that was to go on does not exist.
-    fn lost_conversation(&self, text: &str) -> bool;
+    /// Whether a text says that the conversation to resume does not exist.
+    fn is_conversation_lost(&self, text: &str) -> bool;
 }
 
-/// What a worker is started with.
+/// The parameters with which a worker starts.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkerStart<'a> {
-    /// The session of the run, to which the calls of the worker belong.
+    /// The session of the run; the worker's calls belong to it.
     pub session: &'a str,
-    /// The directory of that session, where files for the worker can be put.
+    /// The directory of that session, for files that the worker needs.
     pub directory: &'a Path,
-    /// The model that the worker is to use, where one is named.
+    /// The model to use, if one is named.
     pub model: Option<&'a str>,
-    /// The conversation.
+    /// The conversation to start or resume.
     pub conversation: WorkerConversation<'a>,
 }
 
-/// The conversation in which a worker is started, by its name at the client.
+/// The conversation of a worker, by the client's id for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkerConversation<'a> {
-    /// One that does not exist yet.
+    /// Start a new conversation.
     New(&'a str),
-    /// One that goes on.
+    /// Resume this conversation.
     Resumed(&'a str),
 }
 
-/// What a worker says of its work.
+/// The report of a worker about its work.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WorkerReport {
-    /// The conversation that goes on.
+    /// The conversation to resume next time.
     pub conversation: Option<String>,
-    /// Its last text; without one the whole output counts.
+    /// The last text of the worker. If it is missing, the whole output is the text.
     pub text: Option<String>,
-    /// Whether it says that it failed.
+    /// Whether the worker reports a failure.
     pub failed: bool,
-    /// The status with which its provider refused.
+    /// The HTTP status with which the model provider refused.
     pub status: Option<u16>,
-    /// The provider's word for that refusal.
+    /// The error code of the provider for that refusal.
     pub code: String,
-    /// Whether its conversation does not fit its model any more.
+    /// Whether the conversation is too long for the model.
     pub context_full: bool,
 }

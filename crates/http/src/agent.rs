@@ -6,7 +6,7 @@ use ureq::Agent;
 
 use crate::server_url::is_loopback;
 
-/// How long an agent may take to find a server, and to connect to it.
+/// The timeout for resolving a host name, and for connecting to a server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The timeouts of an agent once it is connected. `None` means no limit.
@@ -22,9 +22,9 @@ pub struct AgentTimeouts {
 
 /// Builds an agent for requests to `host`.
 ///
-/// The agent follows no redirect: headers may hold secrets, which another server must not get.
+/// The agent follows no redirect: headers may contain secrets, which another server must not get.
 /// It returns a response with any status, so that the caller can read why a server refused. It
-/// reaches a host on this machine directly and never through a proxy.
+/// connects to a host on this machine directly and never through a proxy.
 pub fn build_agent(host: &str, timeouts: AgentTimeouts) -> Agent {
     let config = Agent::config_builder()
         .http_status_as_error(false)

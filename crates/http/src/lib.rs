@@ -1,7 +1,7 @@
-//! What all HTTP clients of jackline share: the agent, addresses of servers, server-sent events.
+//! What all HTTP clients of Jackline share: the agent, server addresses, and server-sent events.
 //!
-//! The crates that ask models and that reach MCP servers both use these, so a redirect, a proxy
-//! or an endless event is treated the same way in both.
+//! The crates that call models and that connect to MCP servers both use this crate. So they treat a
+//! redirect, a proxy or an endless event in the same way.
 
 mod agent;
 mod server_url;

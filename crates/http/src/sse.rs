@@ -4,14 +4,14 @@
 //! event and a short part of one line, so a server that sends an event without an end can't fill
 //! the memory.
 
-/// How long the value of `event`, `id` or `retry` may be. The parser ignores a longer one.
+/// The maximum length of the value of `event`, `id` or `retry`. The parser ignores a longer one.
 const SHORT_VALUE_BYTES_MAX: usize = 4 << 10;
 
 /// The byte order mark that some servers send first.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// How much of a line is stored until its field name is complete: a byte order mark and the
-/// longest name. A longer name is of no field that the parser knows.
+/// How much of a line is stored until its field name is complete: a byte order mark and the longest
+/// name. The parser ignores a field with a longer name.
 const NAME_BYTES_MAX: usize = BYTE_ORDER_MARK.len() + 5;
 
 /// What the parser does with an event that is longer than the limit.
@@ -61,30 +61,30 @@ pub enum SseData {
 pub struct SseParser {
     event_bytes_max: usize,
     overlong: OverlongEvent,
-    /// The event under way.
+    /// The event that is being read.
     event: SseEvent,
-    line: Line,
-    /// A carriage return was the last byte: a newline after it belongs to it.
+    line: SseLine,
+    /// Whether the last byte was a carriage return: a newline after it belongs to it.
     after_return: bool,
     has_begun: bool,
 }
 
-/// The line under way.
+/// The line that is being read.
 #[derive(Debug, Default)]
-struct Line {
-    field: Field,
+struct SseLine {
+    field: SseField,
     /// The bytes so far of the field name, then of a short value.
     stored: Vec<u8>,
-    /// A part of the value was read: a space before it is no longer skipped.
+    /// Whether a part of the value was read: then a space at its start is no longer skipped.
     has_value: bool,
     bytes: usize,
     /// How many bytes of data the event had when the line began.
     data_bytes_before: usize,
 }
 
-/// What a line says.
+/// The field of a line.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Field {
+enum SseField {
     /// The name is not complete yet.
     #[default]
     Unnamed,
@@ -97,14 +97,14 @@ enum Field {
 }
 
 impl SseParser {
-    /// A parser for the begin of a stream. The limit applies to the data of an event with the
-    /// line that is being read.
+    /// A parser for the start of a stream. The limit applies to the data of an event together with
+    /// the line that is being read.
     pub fn new(event_bytes_max: usize, overlong: OverlongEvent) -> Self {
         Self {
             event_bytes_max,
             overlong,
             event: SseEvent::default(),
-            line: Line::default(),
+            line: SseLine::default(),
             after_return: false,
             has_begun: false,
         }
@@ -138,7 +138,7 @@ impl SseParser {
         if self.is_overlong() && self.overlong == OverlongEvent::Reject {
             return Err(SseOverflow);
         }
-        if self.line.field != Field::Unnamed {
+        if self.line.field != SseField::Unnamed {
             self.read_value(piece);
             return Ok(());
         }
@@ -157,24 +157,24 @@ impl SseParser {
         self.line.data_bytes_before + self.line.bytes > self.event_bytes_max
     }
 
-    /// The name of the field as far as it was read, without a byte order mark.
+    /// The field name as far as it was read, without a byte order mark.
     fn field_name(&self) -> &[u8] {
         let stored = self.line.stored.as_slice();
         if self.has_begun { stored } else { stored.strip_prefix(BYTE_ORDER_MARK).unwrap_or(stored) }
     }
 
-    /// The name of the field is complete.
+    /// Handles the end of the field name.
     fn end_name(&mut self) {
         self.line.field = match self.field_name() {
-            b"data" => Field::Data,
-            b"event" => Field::Event,
-            b"id" => Field::Id,
-            b"retry" => Field::Retry,
-            _ => Field::Ignored,
+            b"data" => SseField::Data,
+            b"event" => SseField::Event,
+            b"id" => SseField::Id,
+            b"retry" => SseField::Retry,
+            _ => SseField::Ignored,
         };
         self.line.stored.clear();
         self.has_begun = true;
-        if self.line.field == Field::Data {
+        if self.line.field == SseField::Data {
             match &mut self.event.data {
                 Some(_) => self.add_data(b"\n"),
                 none => *none = Some(SseData::Whole(Vec::new())),
@@ -188,12 +188,12 @@ impl SseParser {
         self.line.has_value |= !piece.is_empty();
         let piece = if skips_space { piece.strip_prefix(b" ").unwrap_or(piece) } else { piece };
         match self.line.field {
-            Field::Data => self.add_data(piece),
-            Field::Event | Field::Id | Field::Retry => {
+            SseField::Data => self.add_data(piece),
+            SseField::Event | SseField::Id | SseField::Retry => {
                 let room = (SHORT_VALUE_BYTES_MAX + 1).saturating_sub(self.line.stored.len());
                 self.line.stored.extend_from_slice(piece.get(..room).unwrap_or(piece));
             }
-            Field::Unnamed | Field::Ignored => {}
+            SseField::Unnamed | SseField::Ignored => {}
         }
     }
 
@@ -212,7 +212,7 @@ impl SseParser {
     }
 
     fn end_line(&mut self, events: &mut Vec<SseEvent>) {
-        if self.line.field == Field::Unnamed {
+        if self.line.field == SseField::Unnamed {
             let is_blank = self.field_name().is_empty();
             self.end_name();
             if is_blank {
@@ -226,10 +226,10 @@ impl SseParser {
         }
         let Ok(value) = String::from_utf8(line.stored) else { return };
         match line.field {
-            Field::Event => self.event.name = Some(value),
-            Field::Id => self.event.id = Some(value),
-            Field::Retry => self.event.retry_ms = value.parse().ok(),
-            Field::Data | Field::Unnamed | Field::Ignored => {}
+            SseField::Event => self.event.name = Some(value),
+            SseField::Id => self.event.id = Some(value),
+            SseField::Retry => self.event.retry_ms = value.parse().ok(),
+            SseField::Data | SseField::Unnamed | SseField::Ignored => {}
         }
     }
 }
@@ -303,7 +303,7 @@ mod tests {
         events.into_iter().filter_map(|event| event.data).map(text).collect()
     }
 
-    /// The bytes in the pieces that `cuts` make of them.
+    /// Splits the bytes at the positions in `cuts`.
     fn split<'a>(bytes: &'a [u8], cuts: &[prop::sample::Index]) -> Vec<&'a [u8]> {
         let inner = cuts.iter().map(|cut| cut.index(bytes.len() + 1));
         let mut at: Vec<usize> = inner.chain([0, bytes.len()]).collect();
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_without_an_end_is_not_kept() {
+    fn an_event_without_an_end_is_not_stored() {
         const MAX: usize = 8 << 20;
         let (mut parser, mut events) = (SseParser::new(MAX, OverlongEvent::Reject), Vec::new());
         let line = [b"data: ".as_slice(), &vec![b'x'; 1 << 20], b"\n"].concat();
@@ -362,7 +362,7 @@ mod tests {
         for (text, length) in [(twice, 10_010), (once, 10_008)] {
             let events = parse([format!("{text}data: 1\n\n").as_bytes()], max, END_BYTES);
             let Some(SseData::TooLong { head, tail, bytes }) = &events[0].data else {
-                panic!("it is too long")
+                panic!("the event is too long")
             };
             assert!(head.starts_with(b"begin") && tail.ends_with(b"end"), "{events:?}");
             assert_eq!((head.len(), tail.len(), *bytes), (END_BYTES, END_BYTES, length));
@@ -406,10 +406,10 @@ mod tests {
             let text = lines.concat();
             let (mut parser, mut events) = (SseParser::new(max, OverlongEvent::Reject), Vec::new());
             let fed = parser.feed(text.as_bytes(), &mut events);
-            let kept = parse([text.as_bytes()], max, END_BYTES);
-            let cut_off = kept.len().min(events.len());
-            prop_assert_eq!(&kept[..cut_off], &events[..]);
-            prop_assert!(fed.is_err() || kept.len() == events.len());
+            let with_ends = parse([text.as_bytes()], max, END_BYTES);
+            let cut_off = with_ends.len().min(events.len());
+            prop_assert_eq!(&with_ends[..cut_off], &events[..]);
+            prop_assert!(fed.is_err() || with_ends.len() == events.len());
         }
     }
 }

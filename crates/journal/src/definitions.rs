@@ -1,4 +1,4 @@
-//! Definitions that journals name, each read once by a process.
+//! A cache of the definitions that journals refer to.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,24 +8,24 @@ use jackline_engine::{Definition, Digest};
 
 use crate::error::StoreError;
 
-/// How many definitions are held at once.
-const LOADED_MAX: usize = 64;
+/// The largest number of cached definitions.
+const CACHED_DEFINITIONS_MAX: usize = 64;
 
-/// Definitions by the digest of their stored form; clones share them.
+/// Definitions by the digest of their stored form. Clones share the cache.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LoadedDefinitions {
     loaded: Arc<Mutex<BTreeMap<Digest, Arc<Definition>>>>,
 }
 
 impl LoadedDefinitions {
-    /// A definition; `read` gives its stored form where it is not loaded yet.
+    /// A definition; `read` returns its stored form if it is not cached yet.
     pub(crate) fn load(
         &self,
         digest: &Digest,
         read: impl FnOnce() -> Result<Option<Vec<u8>>, StoreError>,
     ) -> Result<Arc<Definition>, StoreError> {
-        if let Some(known) = self.lock().get(digest) {
-            return Ok(Arc::clone(known));
+        if let Some(cached) = self.lock().get(digest) {
+            return Ok(Arc::clone(cached));
         }
         let bytes = read()?.ok_or(StoreError::DefinitionMissing { digest: *digest })?;
         let unreadable = |error: jackline_engine::definition::StoredDefinitionError| {
@@ -35,7 +35,7 @@ impl LoadedDefinitions {
         let missing = StoreError::DefinitionMissing { digest: *digest };
         let definition = Arc::clone(stored.definition().ok_or(missing)?);
         let mut loaded = self.lock();
-        if loaded.len() >= LOADED_MAX {
+        if loaded.len() >= CACHED_DEFINITIONS_MAX {
             loaded.clear();
         }
         loaded.insert(*digest, Arc::clone(&definition));
@@ -43,7 +43,7 @@ impl LoadedDefinitions {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Digest, Arc<Definition>>> {
-        // A panic while the lock is held leaves a map that is whole.
+        // A panic while the lock is held does not leave a half-changed map.
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

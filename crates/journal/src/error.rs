@@ -1,4 +1,4 @@
-//! What can go wrong with a store.
+//! The errors of a store.
 
 use std::io;
 
@@ -6,82 +6,82 @@ use jackline_engine::{Digest, FaultKind};
 
 use crate::files::FileError;
 
-/// Why a store can't do what it was asked.
+/// Why a store operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error("can't {what}: {source}")]
     Io {
-        /// What was tried, such as "open the journal". It names no path: a store need not be on
-        /// this machine, and its errors travel.
+        /// The attempted operation, such as "open the journal". It contains no path, because a
+        /// store may be on another machine and its errors may be sent elsewhere.
         what: &'static str,
-        /// What the operating system answered.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// The journal does not end where the caller believes.
-    #[error("the journal ends at another record than expected: another process wrote to it")]
-    Moved,
-    /// A record names a definition that the store does not have.
-    #[error("the definition {digest} that this journal names is missing")]
+    /// The journal does not end with the record that the caller expects.
+    #[error("the journal does not end with the expected record: another process has written to it")]
+    HeadChanged,
+    /// A record refers to a definition that the store does not have.
+    #[error("the definition {digest} that this journal refers to is missing")]
     DefinitionMissing {
-        /// The sha256 of its stored form.
+        /// The SHA-256 of its stored form.
         digest: Digest,
     },
-    /// A definition is there and can't be used.
-    #[error("the definition {digest} that this journal names can't be read: {reason}")]
+    /// A definition exists but is invalid.
+    #[error("the definition {digest} that this journal refers to can't be read: {reason}")]
     DefinitionUnreadable {
-        /// The sha256 of its stored form.
+        /// The SHA-256 of its stored form.
         digest: Digest,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// Another process has held the session for too long.
-    #[error("session is held by another process for more than {seconds} s")]
+    /// Another process has locked the session for too long.
+    #[error("another process has locked the session for more than {seconds} s")]
     Busy {
-        /// How long was waited.
+        /// The time waited, in seconds.
         seconds: u64,
     },
-    /// The session was removed to make room while it was open here.
+    /// Retention removed the session while it was open here.
     #[error("the journal of this session was removed while it was open")]
     Removed,
-    /// There is no complete first record.
+    /// The journal has no complete first record.
     #[error("the journal has no record yet")]
-    Unopened,
-    /// The journal is shorter than what was answered.
+    Empty,
+    /// The journal is shorter than the last answered record.
     #[error(
-        "the journal was truncated: it ends at record {found}, and record {expected} was answered"
+        "the journal was truncated: it ends at record {found}, but record {expected} was answered"
     )]
     Truncated {
-        /// The last record that is there.
+        /// The last existing record.
         found: String,
-        /// The last record that was.
+        /// The last answered record.
         expected: u64,
     },
-    /// A complete record is not what was written.
+    /// A complete record differs from the record that was written.
     #[error("the journal was tampered with at record {record}: {reason}")]
     Tampered {
-        /// The record, as far as it can be named.
+        /// The record number, if it is known.
         record: String,
-        /// What does not fit.
+        /// The reason.
         reason: String,
     },
-    /// A file begins like an export and is not a complete one.
-    #[error("the export can't be read: {reason}")]
+    /// A file begins like an export but is not a complete one.
+    #[error("can't read the export: {reason}")]
     Export {
-        /// What is wrong with it.
+        /// The reason.
         reason: crate::export::ExportError,
     },
-    /// A newer Jackline wrote this.
-    #[error("{what} has format {found}, and this jackline knows up to {known}")]
+    /// A newer version of Jackline wrote this.
+    #[error("{what} has format {found}, but this jackline supports only formats up to {known}")]
     Newer {
-        /// What was read.
+        /// The part that was read.
         what: &'static str,
         /// Its format.
         found: u32,
-        /// The newest known format.
+        /// The newest supported format.
         known: u32,
     },
-    /// A record can't be understood although its hash fits.
+    /// A record has a valid hash but can't be parsed.
     #[error(transparent)]
     Record(#[from] crate::record::RecordError),
 }
@@ -101,7 +101,7 @@ impl StoreError {
             },
             Self::Busy { .. } => FaultKind::StoreBusy,
             Self::Removed => FaultKind::StoreRemoved,
-            Self::Unopened => FaultKind::JournalEmpty,
+            Self::Empty => FaultKind::JournalEmpty,
             Self::Truncated { .. } => FaultKind::JournalTruncated,
             Self::Tampered { .. } => FaultKind::JournalTampered,
             Self::Export { .. } => FaultKind::ExportBroken,
@@ -109,34 +109,36 @@ impl StoreError {
             Self::Record(_)
             | Self::DefinitionMissing { .. }
             | Self::DefinitionUnreadable { .. } => FaultKind::JournalUnreadable,
-            Self::Moved => FaultKind::Store,
+            Self::HeadChanged => FaultKind::Store,
         }
     }
 
-    /// What a person can do about it.
+    /// The action that may fix it, for a person.
     pub fn remedy(&self) -> &'static str {
         match self.kind() {
-            FaultKind::StoreFull => "free some space, then send it again",
+            FaultKind::StoreFull => "free some space, then send the event again",
             FaultKind::StoreReadOnly => {
-                "make the state home writable or set JACKLINE_HOME to a directory that is, then send it again"
+                "make the state home writable or set JACKLINE_HOME to a writable directory, then send the event again"
             }
-            FaultKind::StoreBusy => "end the process that holds the session, then send it again",
-            FaultKind::StoreRemoved => "go on in a new session",
-            FaultKind::JournalEmpty => "send its first event",
+            FaultKind::StoreBusy => {
+                "end the process that has locked the session, then send the event again"
+            }
+            FaultKind::StoreRemoved => "start a new session",
+            FaultKind::JournalEmpty => "send the first event of the session",
             FaultKind::JournalTruncated
             | FaultKind::JournalTampered
             | FaultKind::JournalUnreadable => {
-                "look at it with `jackline verify`, and go on in a new session"
+                "check it with `jackline verify`, and start a new session"
             }
-            FaultKind::ExportBroken => "have it made again with `jackline export`",
-            FaultKind::NewerVersion => "update jackline, then send it again",
-            _ => "look at the state home, then send it again",
+            FaultKind::ExportBroken => "create it again with `jackline export`",
+            FaultKind::NewerVersion => "update jackline, then send the event again",
+            _ => "check the state home, then send the event again",
         }
     }
 }
 
 impl From<FileError> for StoreError {
-    /// Drops the path: a caller that knows the place of the store can name it.
+    /// Drops the path, because store errors contain none.
     fn from(FileError { what, source, .. }: FileError) -> Self {
         let what = match what {
             "create" => "create a directory of the store",
@@ -147,12 +149,12 @@ impl From<FileError> for StoreError {
     }
 }
 
-/// Names the operation in an I/O error.
-pub(crate) trait Context<T> {
+/// Adds the operation to an I/O error.
+pub(crate) trait IoContext<T> {
     fn context(self, what: &'static str) -> Result<T, StoreError>;
 }
 
-impl<T> Context<T> for io::Result<T> {
+impl<T> IoContext<T> for io::Result<T> {
     fn context(self, what: &'static str) -> Result<T, StoreError> {
         self.map_err(|source| StoreError::Io { what, source })
     }

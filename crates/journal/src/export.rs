@@ -1,96 +1,102 @@
-//! A session in one file: what it did in short, and its journal to the letter.
+//! The export of a session to one file: a summary of its steps, and the exact lines of its journal.
 //!
-//! The lines of the journal stand in it as texts, so that a program which sets the file anew
-//! does not touch the bytes that were hashed. The definitions that records name stand in it, too,
-//! so that it can be replayed anywhere. [`crate::JournalView`] reads an export like a journal.
+//! The lines of the journal are JSON strings, so that a program that reformats the file does not
+//! change the bytes that were hashed. The file also contains the definitions that records refer to,
+//! so it can be replayed on any machine. [`crate::JournalView`] reads an export like a journal.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom};
 
-use jackline_engine::trajectory::Step;
+use jackline_engine::trajectory::TrajectoryStep;
 use jackline_engine::{Digest, ENGINE_VERSION, SEMANTICS, SessionId};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Context as _, StoreError};
+use crate::error::{IoContext as _, StoreError};
 
-/// The version of the file.
+/// The version of the file format.
 const VERSION: u32 = 2;
 
-/// What every export says of itself.
+/// The value of `format` in every export.
 const FORMAT: &str = "jackline-export";
 
-/// How much of a file is looked at to see what it is.
-const LOOK_BYTES: usize = 1024;
+/// How many bytes at the beginning of a file are checked.
+const PREFIX_BYTES: usize = 1024;
 
-/// The longest export that is read; it is held in memory.
-const BYTES_MAX: u64 = 1 << 30;
+/// The longest export that is read, because it is loaded into memory.
+const EXPORT_BYTES_MAX: u64 = 1 << 30;
 
-/// A session in one file.
+/// The export of a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Export {
     format: String,
     version: u32,
-    /// The engine that made it.
+    /// The engine that created the export.
     pub engine: String,
-    /// What that engine's verdicts mean.
+    /// The semantics version of that engine's verdicts.
     pub semantics: u32,
     /// The session.
     pub session_id: SessionId,
-    /// The model, where anybody told.
+    /// The model, if it is known.
     pub model_version: Option<String>,
-    /// The hash of the system prompt, where the client shows it.
+    /// The hash of the system prompt, if the client provides it.
     pub prompt_hash: Option<String>,
-    /// What was taken out before anything was written down.
-    pub redacted: Redacted,
-    /// What it did.
-    pub trajectory: Vec<Step>,
-    /// The journal, a record a line, without newlines.
+    /// The redactions that were made before the journal was written.
+    pub redacted: RedactionSummary,
+    /// The steps of the session.
+    pub trajectory: Vec<TrajectoryStep>,
+    /// The records of the journal, without newlines.
     pub journal: Vec<String>,
-    /// The stored forms of the definitions that records name. The name sorts behind `format`, so
-    /// that a tool that sorts keys leaves the mark of an export at its beginning.
+    /// The stored forms of the definitions that records refer to. The name sorts after `format`, so
+    /// that a tool that sorts keys keeps `format` near the beginning of the file.
     #[serde(default)]
     pub stored_definitions: BTreeMap<Digest, String>,
 }
 
-/// What was taken out of a journal when it was written.
+/// The redactions in a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Redacted {
-    /// In how many places something stands for a secret.
+pub struct RedactionSummary {
+    /// The number of places with a replaced secret.
     pub places: u64,
-    /// The same for people.
+    /// An explanation for people.
     pub note: String,
 }
 
-/// Why a file is no export.
+/// Why a file is not a valid export.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// It ends too early.
-    #[error("it is cut off: {0}")]
-    Cut(String),
-    /// It is not what an export looks like.
-    #[error("it is no whole export: {0}")]
+    /// It is truncated.
+    #[error("it is truncated: {0}")]
+    Truncated(String),
+    /// It does not have the structure of an export.
+    #[error("it is not a complete export: {0}")]
     Broken(String),
-    /// A newer Jackline wrote it.
-    #[error("it has version {0}, and this jackline knows up to {VERSION}; update jackline")]
+    /// A newer version of Jackline wrote it.
+    #[error(
+        "it has version {0}, but this jackline supports only versions up to {VERSION}; update jackline"
+    )]
     Newer(u32),
-    /// It is too long to be held.
-    #[error("it is longer than {} MB", BYTES_MAX >> 20)]
+    /// It does not fit into memory.
+    #[error("it is larger than {} MB", EXPORT_BYTES_MAX >> 20)]
     TooLong,
 }
 
-/// The two fields that say whether the others can be understood.
+/// The two fields that show whether the other fields can be parsed.
 #[derive(Deserialize)]
-struct Kind {
+struct ExportHeader {
     format: String,
     version: u32,
 }
 
 impl Export {
-    /// What of an export is the same whatever it is of.
-    pub fn new(session_id: SessionId, trajectory: Vec<Step>, journal: Vec<String>) -> Self {
+    /// An export with the fields that all exports share.
+    pub fn new(
+        session_id: SessionId,
+        trajectory: Vec<TrajectoryStep>,
+        journal: Vec<String>,
+    ) -> Self {
         Self {
             format: FORMAT.to_owned(),
             version: VERSION,
@@ -99,31 +105,31 @@ impl Export {
             session_id,
             model_version: None,
             prompt_hash: None,
-            redacted: Redacted::of(&journal),
+            redacted: RedactionSummary::of(&journal),
             trajectory,
             journal,
             stored_definitions: BTreeMap::new(),
         }
     }
 
-    /// Whether a file that begins so means to be an export. A record of a journal
-    /// begins otherwise, whatever it is about.
-    pub fn begins(bytes: &[u8]) -> bool {
+    /// Whether a file with these first bytes claims to be an export. A journal record never begins
+    /// like this.
+    pub fn is_export(bytes: &[u8]) -> bool {
         let bytes = bytes.trim_ascii_start();
-        let bytes = bytes.get(..LOOK_BYTES).unwrap_or(bytes);
+        let bytes = bytes.get(..PREFIX_BYTES).unwrap_or(bytes);
         let mark = FORMAT.as_bytes();
         bytes.starts_with(b"{")
             && !bytes.starts_with(br#"{"v":"#)
             && bytes.windows(mark.len()).any(|part| part == mark)
     }
 
-    /// Reads one.
+    /// Parses an export.
     pub fn parse(bytes: &[u8]) -> Result<Self, ExportError> {
         let fail = |error: serde_json::Error| {
             let text = error.to_string();
-            if error.is_eof() { ExportError::Cut(text) } else { ExportError::Broken(text) }
+            if error.is_eof() { ExportError::Truncated(text) } else { ExportError::Broken(text) }
         };
-        let kind: Kind = serde_json::from_slice(bytes).map_err(fail)?;
+        let kind: ExportHeader = serde_json::from_slice(bytes).map_err(fail)?;
         if kind.format != FORMAT {
             return Err(ExportError::Broken(format!("`format` is not `{FORMAT}`")));
         }
@@ -132,20 +138,20 @@ impl Export {
         }
         let export: Self = serde_json::from_slice(bytes).map_err(fail)?;
         if export.journal.is_empty() {
-            return Err(ExportError::Broken("there is no record in it".to_owned()));
+            return Err(ExportError::Broken("it contains no record".to_owned()));
         }
         Ok(export)
     }
 
-    /// Reads one that is not longer than can be held.
+    /// Reads an export up to the maximum size.
     pub fn read(source: &mut impl Read) -> io::Result<Result<Self, ExportError>> {
         let mut bytes = Vec::new();
-        source.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
-        let fits = bytes.len() as u64 <= BYTES_MAX;
+        source.take(EXPORT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+        let fits = bytes.len() as u64 <= EXPORT_BYTES_MAX;
         Ok(if fits { Self::parse(&bytes) } else { Err(ExportError::TooLong) })
     }
 
-    /// The text of the file: a step and a record a line, so that people can look at it.
+    /// The text of the file, with one step or record per line, so that people can read it.
     pub fn render(&self) -> String {
         let rows = |rows: Vec<String>| {
             let rows: Vec<String> = rows.iter().map(|row| format!("\n    {row}")).collect();
@@ -175,12 +181,12 @@ impl Export {
 }
 
 fn json(value: &impl Serialize) -> String {
-    // Plain data with text keys has no way to fail to be JSON.
+    // Serializing plain data with text keys can't fail.
     serde_json::to_string(value).unwrap_or_default()
 }
 
-impl Redacted {
-    /// Counts what stands for secrets in the lines of a journal.
+impl RedactionSummary {
+    /// Counts the replaced secrets in the lines of a journal.
     fn of(journal: &[String]) -> Self {
         let places = journal.iter().map(|line| line.matches("REDACTED").count() as u64).sum();
         let note = "secrets were replaced by REDACTED before they were hashed and written";
@@ -188,13 +194,13 @@ impl Redacted {
     }
 }
 
-/// The export that a file holds, if it means to be one.
-pub(crate) fn read(file: &File) -> Result<Option<Export>, StoreError> {
+/// The export in a file, if the file claims to be one.
+pub(crate) fn read_export(file: &File) -> Result<Option<Export>, StoreError> {
     let mut beginning = Vec::new();
     let mut source = file;
-    source.take(LOOK_BYTES as u64).read_to_end(&mut beginning).context("read the file")?;
+    source.take(PREFIX_BYTES as u64).read_to_end(&mut beginning).context("read the file")?;
     source.seek(SeekFrom::Start(0)).context("read the file")?;
-    if !Export::begins(&beginning) {
+    if !Export::is_export(&beginning) {
         return Ok(None);
     }
     let read = Export::read(&mut source).context("read the file")?;
@@ -212,21 +218,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_rendered_is_read_again_however_it_is_set() {
+    fn a_rendered_export_is_parsed_in_any_formatting() {
         let text = export().render();
-        assert!(Export::begins(text.as_bytes()));
+        assert!(Export::is_export(text.as_bytes()));
         assert_eq!(Export::parse(text.as_bytes()).unwrap(), export());
         assert_eq!(export().redacted.places, 1);
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         for other in [value.to_string(), serde_json::to_string_pretty(&value).unwrap()] {
-            assert!(Export::begins(other.as_bytes()), "{other}");
+            assert!(Export::is_export(other.as_bytes()), "{other}");
             assert_eq!(Export::parse(other.as_bytes()).unwrap(), export());
         }
         assert_eq!(export().lines(), format!("{}\n", export().journal.join("\n")).into_bytes());
     }
 
     #[test]
-    fn a_file_is_an_export_only_if_it_says_so() {
+    fn a_file_is_an_export_only_with_its_format_mark() {
         let text = export().render();
         for other in [
             "",
@@ -235,15 +241,15 @@ mod tests {
             "jackline-export",
             "{\"v\":1,\"x\":\"jackline-export\"}",
         ] {
-            assert!(!Export::begins(other.as_bytes()), "{other}");
+            assert!(!Export::is_export(other.as_bytes()), "{other}");
         }
         for end in 1..text.trim_end().len() {
             let cut = Export::parse(&text.as_bytes()[..end]).unwrap_err();
-            assert!(matches!(cut, ExportError::Cut(_)), "{end}: {cut}");
+            assert!(matches!(cut, ExportError::Truncated(_)), "{end}: {cut}");
         }
         for (from, to) in [
             ("\"version\": 2", "\"version\": 3"),
-            ("jackline-export", "somebody-else"),
+            ("jackline-export", "something-else"),
             ("\"semantics\":", "\"semantik\":"),
             ("\"engine\":", "\"semantics\": 1, \"engine\":"),
             ("\"session_id\": \"s\"", "\"session_id\": 7"),

@@ -1,4 +1,4 @@
-//! One session of the embedded store: its journal, its saved state, its ids.
+//! One session of the file store: its journal, its saved state and its table of ids.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -9,53 +9,53 @@ use std::sync::Arc;
 use jackline_engine::definition::StoredDefinition;
 use jackline_engine::{Definition, Digest, EventId};
 
-use crate::chain::{check_line, claimed_seq, seal};
+use crate::chain::{check_line, parse_seq, seal};
 use crate::definitions::LoadedDefinitions;
-use crate::error::{Context as _, StoreError};
-use crate::file_store::{definition_in, definition_name, journal_file};
+use crate::error::{IoContext as _, StoreError};
+use crate::event_ids::EventIdTable;
+use crate::file_store::{definition_name, journal_file, read_definition};
 use crate::files::{create_directory, sync_directory, write_private};
-use crate::head::Head;
-use crate::ids::Ids;
-use crate::lines::{for_each_line, line_from, line_start, locate};
-use crate::record::{Body, Line, SNAPSHOT_MARK, parse_record};
-use crate::slots::SavedState;
+use crate::head::JournalHead;
+use crate::lines::{for_each_line, line_from, line_start, locate_record};
+use crate::record::{JournalLine, RecordBody, SNAPSHOT_MARKER, parse_record};
+use crate::state_slots::SavedState;
 use crate::store::DefinitionSource;
-use crate::{Log, lock, slots};
+use crate::{SessionLog, lock, state_slots};
 
-/// How far back a snapshot is looked for at first.
-const REACH_BYTES: u64 = 1 << 20;
+/// How far back the first search for a snapshot goes.
+const SEARCH_BYTES: u64 = 1 << 20;
 
-/// The file of records, open.
-struct Journal {
+/// The open journal file.
+struct JournalFile {
     file: File,
-    /// Its device and its number there, by which it is told from another of its name.
-    which: (u64, u64),
-    /// How long it is, as long as nobody else can write to it.
+    /// Its device and inode, which identify the file behind its name.
+    device_and_inode: (u64, u64),
+    /// Its length, while no other process can write to it.
     length: Option<u64>,
 }
 
-/// A record, and the byte of the file at which it ends.
+/// A record, and the offset in the file at which it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct End {
-    head: Head,
+struct JournalEnd {
+    head: JournalHead,
     bytes: u64,
 }
 
-/// The journal of one session in its directory.
+/// The log of one session in its directory.
 pub(crate) struct FileLog {
     directory: PathBuf,
-    /// Where the definitions of all sessions are.
+    /// The directory with the definitions of all sessions.
     definitions: PathBuf,
     boot: u64,
-    journal: Option<Journal>,
+    journal: Option<JournalFile>,
     state: Option<File>,
-    ids: Option<Ids>,
-    /// The last record as of the last look under the lock.
-    end: Option<End>,
-    /// The record of the state that was loaded last.
-    loaded_state: Option<End>,
-    repaired: Option<u64>,
-    loaded: LoadedDefinitions,
+    ids: Option<EventIdTable>,
+    /// The last record, as read under the lock.
+    end: Option<JournalEnd>,
+    /// The record of the last loaded state.
+    loaded_state: Option<JournalEnd>,
+    repaired_bytes: Option<u64>,
+    definition_cache: LoadedDefinitions,
 }
 
 impl FileLog {
@@ -74,8 +74,8 @@ impl FileLog {
             ids: None,
             end: None,
             loaded_state: None,
-            repaired: None,
-            loaded,
+            repaired_bytes: None,
+            definition_cache: loaded,
         }
     }
 
@@ -96,7 +96,7 @@ impl FileLog {
         Ok(&journal.file)
     }
 
-    /// How long the journal is.
+    /// The length of the journal.
     fn length(&self) -> Result<u64, StoreError> {
         if let Some(length) = self.journal.as_ref().and_then(|journal| journal.length) {
             return Ok(length);
@@ -104,17 +104,17 @@ impl FileLog {
         Ok(self.journal()?.metadata().context("look at the journal")?.len())
     }
 
-    /// Remembers how long it is for as long as it is locked.
+    /// Sets the known length, while the journal is locked.
     fn set_length(&mut self, length: Option<u64>) {
         if let Some(journal) = &mut self.journal {
             journal.length = length;
         }
     }
 
-    fn ids(&mut self) -> Result<&Ids, StoreError> {
+    fn ids(&mut self) -> Result<&EventIdTable, StoreError> {
         if self.ids.is_none() {
             let file = self.open_private("ids", "open the table of ids")?;
-            self.ids = Some(Ids::new(file, self.boot));
+            self.ids = Some(EventIdTable::new(file, self.boot));
         }
         self.ids
             .as_ref()
@@ -122,36 +122,40 @@ impl FileLog {
             .context("use the table of ids")
     }
 
-    /// Reads and checks every record behind `start`; gives the last one, and how many bytes after
-    /// it belong to no complete record.
-    fn scan(&self, start: Option<End>) -> Result<(Option<End>, u64), StoreError> {
+    /// Reads and checks every record after `start`. Returns the last one, and how many bytes follow
+    /// it that are not a complete record.
+    fn check_records(
+        &self,
+        start: Option<JournalEnd>,
+    ) -> Result<(Option<JournalEnd>, u64), StoreError> {
         let file = self.journal()?;
         let mut end = start;
         let from = start.map_or(0, |end| end.bytes);
         let torn = for_each_line(file, from, &mut |line| {
             let head = end.map(|end| end.head);
-            let fail = |reason: String| StoreError::Tampered { record: name(line, head), reason };
+            let fail =
+                |reason: String| StoreError::Tampered { record: record_name(line, head), reason };
             let sealed = check_line(line).map_err(|fault| fail(fault.to_string()))?;
             let prev = head.map_or(Digest::ZERO, |head| head.hash);
-            let next = Head::next_seq(head);
-            if sealed.prev != prev || claimed_seq(line) != Some(next) {
-                return Err(fail("it does not follow the record before it".to_owned()));
+            let next = JournalHead::next_seq(head);
+            if sealed.prev != prev || parse_seq(line) != Some(next) {
+                return Err(fail("it does not follow the previous record".to_owned()));
             }
             let bytes = end.map_or(0, |end| end.bytes) + line.len() as u64 + 1;
-            end = Some(End { head: Head { seq: next, hash: sealed.hash }, bytes });
+            end = Some(JournalEnd { head: JournalHead { seq: next, hash: sealed.hash }, bytes });
             Ok(())
         })
-        .map_err(|error| error.or_io("read the journal"))?;
+        .map_err(|error| error.into_store_error("read the journal"))?;
         Ok((end, torn))
     }
 
-    /// Whether the journal still has, at the state's head, the record the state was saved with.
-    /// Looks at its last bytes only.
-    fn check_end(&self, end: &End, length: u64) -> Result<(), StoreError> {
-        let End { head, bytes } = end;
+    /// Checks that the journal still contains the record with which the state was saved. Reads only
+    /// the last bytes of that record.
+    fn check_end(&self, end: &JournalEnd, length: u64) -> Result<(), StoreError> {
+        let JournalEnd { head, bytes } = end;
         if length < *bytes {
-            // If what is left is not what was written, that is the worse news.
-            let (last, _) = self.scan(None)?;
+            // Check the remaining records first, because tampering is more serious than truncation.
+            let (last, _) = self.check_records(None)?;
             let found = last.map_or_else(|| "none".to_owned(), |end| end.head.seq.to_string());
             return Err(StoreError::Truncated { found, expected: head.seq });
         }
@@ -161,16 +165,16 @@ impl FileLog {
             .read_exact_at(&mut last, bytes.saturating_sub(expected.len() as u64))
             .context("read the journal")?;
         if last != expected.as_bytes() {
-            let reason = "it is not the record that was answered".to_owned();
+            let reason = "it differs from the record that was answered".to_owned();
             return Err(StoreError::Tampered { record: head.seq.to_string(), reason });
         }
         Ok(())
     }
 
-    /// The record of the saved state; looked at again only where it has changed.
-    fn saved_end(&mut self) -> Result<Option<End>, StoreError> {
+    /// The record of the saved state. The state is read again only if it has changed.
+    fn saved_end(&mut self) -> Result<Option<JournalEnd>, StoreError> {
         if let (Some(loaded), Some(file)) = (&self.loaded_state, &self.state)
-            && slots::is_newest(file, &loaded.head)
+            && state_slots::is_newest(file, &loaded.head)
         {
             return Ok(self.loaded_state);
         }
@@ -182,84 +186,88 @@ impl FileLog {
         if self.state.is_none() {
             let path = self.directory.join("state");
             match OpenOptions::new().read(true).write(true).open(&path) {
-                Ok(file) => self.state = Some(in_use(file)),
+                Ok(file) => self.state = Some(mark_in_use(file)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-                // Looking must work where writing does not.
-                Err(_) => return slots::read(&File::open(&path).context("open the saved state")?),
+                // Reading must work where the file can't be written.
+                Err(_) => {
+                    return state_slots::read_state(
+                        &File::open(&path).context("open the saved state")?,
+                    );
+                }
             }
         }
-        self.state.as_ref().map_or(Ok(None), slots::read)
+        self.state.as_ref().map_or(Ok(None), state_slots::read_state)
     }
 
-    /// Where the journal ends, after a torn tail was repaired.
-    fn find_end(&mut self) -> Result<Option<End>, StoreError> {
+    /// The end of the journal, after an incomplete record at its end was removed.
+    fn repair_and_find_end(&mut self) -> Result<Option<JournalEnd>, StoreError> {
         let length = self.length()?;
         if self.end.is_some_and(|end| end.bytes == length) {
             return Ok(self.end);
         }
-        // An end that is remembered is as good as a saved one.
+        // A remembered end is as reliable as a saved one.
         let saved = self.saved_end()?;
-        let known = self.end.into_iter().chain(saved).max_by_key(|end| end.head.seq);
-        if let Some(known) = &known {
-            self.check_end(known, length)?;
+        let latest = self.end.into_iter().chain(saved).max_by_key(|end| end.head.seq);
+        if let Some(latest) = &latest {
+            self.check_end(latest, length)?;
         }
-        let (end, torn) = match known {
-            Some(known) if known.bytes == length => (Some(known), 0),
-            _ => self.scan(known)?,
+        let (end, torn) = match latest {
+            Some(latest) if latest.bytes == length => (Some(latest), 0),
+            _ => self.check_records(latest)?,
         };
         if torn > 0 {
             self.set_length(None);
             let file = self.journal()?;
             file.set_len(end.map_or(0, |end| end.bytes)).context("repair the journal")?;
             file.sync_all().context("sync the journal")?;
-            self.repaired = Some(self.repaired.unwrap_or(0) + torn);
+            self.repaired_bytes = Some(self.repaired_bytes.unwrap_or(0) + torn);
         }
         self.end = end;
         Ok(end)
     }
 
-    /// Where a record begins; none if there is no such record.
-    fn start_of(&self, seq: u64) -> Result<Option<u64>, StoreError> {
-        let known = self.end.into_iter().chain(self.loaded_state);
+    /// The offset of a record; `None` if there is no such record.
+    fn record_offset(&self, seq: u64) -> Result<Option<u64>, StoreError> {
+        let known_ends = self.end.into_iter().chain(self.loaded_state);
         if seq == 0 {
             return Ok(Some(0));
         }
-        if let Some(before) = { known }.find(|end| end.head.seq + 1 == seq) {
+        if let Some(before) = { known_ends }.find(|end| end.head.seq + 1 == seq) {
             return Ok(Some(before.bytes));
         }
         let file = self.journal()?;
         let length = file.metadata().context("look at the journal")?.len();
-        locate(file, seq, (0, length)).context("read the journal")
+        locate_record(file, seq, (0, length)).context("read the journal")
     }
 
-    /// Adds new records to the table, if it is complete up to them.
-    fn remember(
+    /// Adds new records to the table of ids, if the table is complete up to them.
+    fn add_ids(
         &mut self,
         offsets: &[(Option<&EventId>, u64)],
         start: u64,
         end: u64,
     ) -> Result<(), StoreError> {
         let ids = self.ids()?;
-        if ids.covers().context("read the table of ids")? == start {
+        if ids.covered_bytes().context("read the table of ids")? == start {
             for (id, offset) in offsets {
                 if let Some(id) = id {
                     ids.insert(id, *offset).context("write the table of ids")?;
                 }
             }
-            ids.set_covers(end).context("write the table of ids")?;
+            ids.set_covered_bytes(end).context("write the table of ids")?;
         }
         Ok(())
     }
 
-    /// Looks an id up in the table, after completing it.
-    fn look_up(&mut self, id: &EventId, end: u64) -> Result<Option<u64>, StoreError> {
-        let covered = self.ids()?.covers().context("read the table of ids")?;
+    /// Finds an id in the table, after completing the table.
+    fn find_id(&mut self, id: &EventId, end: u64) -> Result<Option<u64>, StoreError> {
+        let covered = self.ids()?.covered_bytes().context("read the table of ids")?;
         if covered > end {
             return Err(io::Error::from(io::ErrorKind::InvalidData))
                 .context("read the table of ids");
         }
         if covered < end {
-            self.index(covered, end)?;
+            self.index_ids(covered, end)?;
         }
         self.ids()?.find(id).context("read the table of ids")
     }
@@ -268,18 +276,18 @@ impl FileLog {
         self.ids()?.clear().context("write the table of ids")
     }
 
-    /// Where the first record of an id begins, by reading the whole journal.
-    fn search(&self, id: &EventId) -> Result<Option<u64>, StoreError> {
+    /// The offset of the first record of an id, by reading the whole journal.
+    fn search_journal(&self, id: &EventId) -> Result<Option<u64>, StoreError> {
         let found = self.ids_from(0)?;
         Ok(found.into_iter().find(|(known, _)| known == id).map(|(_, offset)| offset))
     }
 
-    /// Every id from a byte of the journal on, and where its record begins.
+    /// Every id after an offset in the journal, with the offset of its record.
     fn ids_from(&self, from: u64) -> Result<Vec<(EventId, u64)>, StoreError> {
         let mut found = Vec::new();
         let mut offset = from;
         for_each_line(self.journal()?, from, &mut |line| {
-            if let Ok(Line::Event(record)) = parse_record(line)
+            if let Ok(JournalLine::Event(record)) = parse_record(line)
                 && let Some(id) = record.event.id
             {
                 found.push((id, offset));
@@ -287,21 +295,21 @@ impl FileLog {
             offset += line.len() as u64 + 1;
             Ok::<(), StoreError>(())
         })
-        .map_err(|error| error.or_io("read the journal"))?;
+        .map_err(|error| error.into_store_error("read the journal"))?;
         Ok(found)
     }
 
-    fn index(&mut self, from: u64, to: u64) -> Result<(), StoreError> {
+    fn index_ids(&mut self, from: u64, to: u64) -> Result<(), StoreError> {
         let found = self.ids_from(from)?;
         let ids = self.ids()?;
         for (id, offset) in found {
             ids.insert(&id, offset).context("write the table of ids")?;
         }
-        ids.set_covers(to).context("write the table of ids")
+        ids.set_covered_bytes(to).context("write the table of ids")
     }
 }
 
-impl Log for FileLog {
+impl SessionLog for FileLog {
     fn directory(&self) -> Option<&Path> {
         Some(&self.directory)
     }
@@ -323,14 +331,15 @@ impl Log for FileLog {
             }
             let ours = file.metadata().context("look at the journal")?;
             let which = (ours.dev(), ours.ino());
-            self.journal = Some(Journal { file, which, length: None });
+            self.journal = Some(JournalFile { file, device_and_inode: which, length: None });
         }
         let Some(journal) = &mut self.journal else { return Err(StoreError::Removed) };
         lock::exclusive(&journal.file)?;
-        // If the name leads to another file or to none, this one was removed
-        // since it was opened, and what is written there is lost.
-        let named = fs::metadata(&path).ok();
-        let ours = named.filter(|named| (named.dev(), named.ino()) == journal.which);
+        // If the name leads to another file or to none, this file was removed after it was opened.
+        // Data written to it would be lost.
+        let current = fs::metadata(&path).ok();
+        let ours =
+            current.filter(|current| (current.dev(), current.ino()) == journal.device_and_inode);
         journal.length = ours.map(|ours| ours.len());
         if journal.length.is_some() {
             return Ok(());
@@ -339,11 +348,11 @@ impl Log for FileLog {
         Err(StoreError::Removed)
     }
 
-    fn is_behind(&self, head: &Head) -> bool {
-        // The last record that is known here tells how long the journal was at that head.
-        let known = self.end.into_iter().chain(self.loaded_state).find(|end| end.head == *head);
+    fn is_behind(&self, head: &JournalHead) -> bool {
+        // The last known record shows how long the journal was at that head.
+        let known_end = self.end.into_iter().chain(self.loaded_state).find(|end| end.head == *head);
         let length = self.length();
-        !known.is_some_and(|end| length.is_ok_and(|length| length == end.bytes))
+        !known_end.is_some_and(|end| length.is_ok_and(|length| length == end.bytes))
     }
 
     fn unlock(&mut self) {
@@ -353,25 +362,29 @@ impl Log for FileLog {
         }
     }
 
-    fn head(&mut self) -> Result<Option<Head>, StoreError> {
-        Ok(self.find_end()?.map(|end| end.head))
+    fn head(&mut self) -> Result<Option<JournalHead>, StoreError> {
+        Ok(self.repair_and_find_end()?.map(|end| end.head))
     }
 
-    fn take_repaired(&mut self) -> Option<u64> {
-        self.repaired.take()
+    fn take_repaired_bytes(&mut self) -> Option<u64> {
+        self.repaired_bytes.take()
     }
 
-    fn load_state(&mut self) -> Result<Option<(Head, Vec<u8>)>, StoreError> {
+    fn load_state(&mut self) -> Result<Option<(JournalHead, Vec<u8>)>, StoreError> {
         let saved = self.read_state()?;
-        let end = |saved: &SavedState| End { head: saved.head, bytes: saved.journal_bytes };
+        let end = |saved: &SavedState| JournalEnd { head: saved.head, bytes: saved.journal_bytes };
         self.loaded_state = saved.as_ref().map(end);
         Ok(saved.map(|saved| (saved.head, saved.bytes)))
     }
 
-    fn append(&mut self, expected: Option<Head>, bodies: &[Body]) -> Result<Head, StoreError> {
-        let before = self.find_end()?;
+    fn append(
+        &mut self,
+        expected: Option<JournalHead>,
+        bodies: &[RecordBody],
+    ) -> Result<JournalHead, StoreError> {
+        let before = self.repair_and_find_end()?;
         if before.map(|end| end.head) != expected {
-            return Err(StoreError::Moved);
+            return Err(StoreError::HeadChanged);
         }
         let start = before.map_or(0, |end| end.bytes);
         let mut head = expected;
@@ -381,7 +394,7 @@ impl Log for FileLog {
             let (line, hash) = seal(&body.json, &head.map_or(Digest::ZERO, |head| head.hash));
             offsets.push((body.id.as_ref(), start + bytes.len() as u64));
             bytes.extend_from_slice(&line);
-            head = Some(Head { seq: body.seq, hash });
+            head = Some(JournalHead { seq: body.seq, hash });
         }
         let nothing = || io::Error::other("there is nothing to append");
         let head = head.ok_or_else(nothing).context("append to the journal")?;
@@ -389,31 +402,31 @@ impl Log for FileLog {
         let file = self.journal()?;
         let written = { file }.write_all(&bytes).and_then(|()| file.sync_data());
         if let Err(error) = written {
-            // Nothing was answered yet, so nothing may stay; what can't be
-            // removed now is a torn tail for the next one who looks.
+            // The record was not answered yet, so no part of it may stay. If it can't be removed
+            // now, the next process removes it as an incomplete record.
             let _ = file.set_len(start);
             return Err(error).context("append to the journal");
         }
         let end = start + bytes.len() as u64;
-        self.end = Some(End { head, bytes: end });
+        self.end = Some(JournalEnd { head, bytes: end });
         self.set_length(Some(end));
-        // The record is durable, so nothing may fail from here on: a table that
-        // is behind is completed by the next one who looks something up.
-        let _ = self.remember(&offsets, start, end);
+        // The record is durable, so this must not fail from here on. An outdated table is completed
+        // by the next lookup.
+        let _ = self.add_ids(&offsets, start, end);
         Ok(head)
     }
 
-    fn save_state(&mut self, head: &Head, state: &[u8]) -> Result<(), StoreError> {
-        let next = match self.start_of(head.seq + 1)? {
+    fn save_state(&mut self, head: &JournalHead, state: &[u8]) -> Result<(), StoreError> {
+        let next = match self.record_offset(head.seq + 1)? {
             Some(next) => next,
             None => self.length()?,
         };
         if self.state.is_none() {
-            self.state = Some(in_use(self.open_private("state", "open the saved state")?));
+            self.state = Some(mark_in_use(self.open_private("state", "open the saved state")?));
         }
         self.state
             .as_ref()
-            .map_or(Ok(()), |file| slots::write(file, head, next, state))
+            .map_or(Ok(()), |file| state_slots::write_state(file, head, next, state))
             .context("write the saved state")
     }
 
@@ -422,39 +435,39 @@ impl Log for FileLog {
         from: u64,
         each: &mut dyn FnMut(&[u8]) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let Some(start) = self.start_of(from)? else { return Ok(()) };
+        let Some(start) = self.record_offset(from)? else { return Ok(()) };
         for_each_line(self.journal()?, start, each)
             .map(|_| ())
-            .map_err(|error| error.or_io("read the journal"))
+            .map_err(|error| error.into_store_error("read the journal"))
     }
 
     fn first_record(&mut self) -> Result<Option<Vec<u8>>, StoreError> {
         match File::open(journal_file(&self.directory)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             opened => line_from(&opened.context("open the journal")?, 0)
-                .map_err(|error| error.or_io("read the journal")),
+                .map_err(|error| error.into_store_error("read the journal")),
         }
     }
 
     fn latest_snapshot(&mut self) -> Result<Option<u64>, StoreError> {
-        let end = self.find_end()?.map_or(0, |end| end.bytes);
+        let end = self.repair_and_find_end()?.map_or(0, |end| end.bytes);
         let file = self.journal()?;
         let mut found = None;
-        // Backwards by chunks that grow, each read forwards by lines: a
-        // snapshot is never more than a few thousand records away.
-        let mut reach = REACH_BYTES;
+        // Search backwards in growing ranges, and read each range forwards by lines. A snapshot is
+        // at most a few thousand records away.
+        let mut reach = SEARCH_BYTES;
         while found.is_none() {
             let from = line_start(file, end.saturating_sub(reach)).context("read the journal")?;
             for_each_line(file, from, &mut |line| {
-                if line.windows(SNAPSHOT_MARK.len()).rev().any(|window| window == SNAPSHOT_MARK)
-                    && let Ok(Line::Event(record)) = parse_record(line)
+                if line.windows(SNAPSHOT_MARKER.len()).rev().any(|window| window == SNAPSHOT_MARKER)
+                    && let Ok(JournalLine::Event(record)) = parse_record(line)
                     && record.snapshot.is_some()
                 {
                     found = Some(record.seq);
                 }
                 Ok::<(), StoreError>(())
             })
-            .map_err(|error| error.or_io("read the journal"))?;
+            .map_err(|error| error.into_store_error("read the journal"))?;
             if reach >= end {
                 break;
             }
@@ -463,28 +476,28 @@ impl Log for FileLog {
         Ok(found)
     }
 
-    fn find(&mut self, id: &EventId) -> Result<Option<Vec<u8>>, StoreError> {
-        let Some(end) = self.find_end()?.map(|end| end.bytes) else { return Ok(None) };
-        let offset = match self.look_up(id, end) {
+    fn find_event(&mut self, id: &EventId) -> Result<Option<Vec<u8>>, StoreError> {
+        let Some(end) = self.repair_and_find_end()?.map(|end| end.bytes) else { return Ok(None) };
+        let offset = match self.find_id(id, end) {
             Ok(offset) => offset,
-            // A damaged table is made anew; where even that fails, the journal
-            // itself is searched. Slow is better than twice.
-            Err(_) => match self.clear_ids().and_then(|()| self.look_up(id, end)) {
+            // A damaged table is created again. If that fails too, the journal itself is searched.
+            // A slow search is better than recording an event twice.
+            Err(_) => match self.clear_ids().and_then(|()| self.find_id(id, end)) {
                 Ok(offset) => offset,
-                Err(_) => self.search(id)?,
+                Err(_) => self.search_journal(id)?,
             },
         };
         let Some(offset) = offset else { return Ok(None) };
-        let line =
-            line_from(self.journal()?, offset).map_err(|error| error.or_io("read the journal"))?;
-        // The table is only a hint: the record itself says whose it is.
+        let line = line_from(self.journal()?, offset)
+            .map_err(|error| error.into_store_error("read the journal"))?;
+        // The table is only a hint, so the id in the record is checked.
         Ok(line.filter(|line| match parse_record(line) {
-            Ok(Line::Event(record)) => record.event.id.as_ref() == Some(id),
+            Ok(JournalLine::Event(record)) => record.event.id.as_ref() == Some(id),
             _ => false,
         }))
     }
 
-    fn keep_definition(&mut self, definition: &StoredDefinition) -> Result<(), StoreError> {
+    fn store_definition(&mut self, definition: &StoredDefinition) -> Result<(), StoreError> {
         let digest = definition.digest();
         let own = self.directory.join(definition_name(&digest));
         if own.exists() {
@@ -495,7 +508,7 @@ impl Log for FileLog {
             let missing = StoreError::DefinitionMissing { digest };
             write_private(&shared, &definition.stored_form().ok_or(missing)?)?;
         }
-        // Where a file system has no links, each session has a copy.
+        // On a file system without hard links, each session has a copy.
         if fs::hard_link(&shared, &own).is_err() && !own.exists() {
             write_private(&own, &fs::read(&shared).context("read a definition")?)?;
         }
@@ -505,7 +518,7 @@ impl Log for FileLog {
     fn definitions(&self) -> Box<dyn DefinitionSource> {
         Box::new(SessionDefinitions {
             directory: self.directory.clone(),
-            loaded: self.loaded.clone(),
+            loaded: self.definition_cache.clone(),
         })
     }
 }
@@ -518,22 +531,22 @@ struct SessionDefinitions {
 
 impl DefinitionSource for SessionDefinitions {
     fn load(&self, digest: &Digest) -> Result<Arc<Definition>, StoreError> {
-        self.loaded.load(digest, || definition_in(&self.directory, digest))
+        self.loaded.load(digest, || read_definition(&self.directory, digest))
     }
 }
 
-/// Marks a session as open here for as long as the file is: retention leaves
-/// it alone. Where that can't be, it is as if nobody had it open.
-fn in_use(state: File) -> File {
+/// Marks a session as open in this process, so that retention does not remove it. If the lock is
+/// not possible, the session counts as not open.
+fn mark_in_use(state: File) -> File {
     let _ = state.try_lock_shared();
     state
 }
 
-fn name(line: &[u8], head: Option<Head>) -> String {
+fn record_name(line: &[u8], head: Option<JournalHead>) -> String {
     let expected = head.map_or(0, |head| head.seq + 1);
-    match claimed_seq(line) {
+    match parse_seq(line) {
         Some(seq) if seq == expected => seq.to_string(),
-        Some(seq) => format!("{expected} (it says {seq})"),
+        Some(seq) => format!("{expected} (its number is {seq})"),
         None => expected.to_string(),
     }
 }

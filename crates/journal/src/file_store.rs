@@ -1,17 +1,17 @@
-//! The embedded store: one append-only file a session.
+//! The file store: one append-only file per session.
 //!
 //! ```text
-//! sessions/<id>/journal.jsonl          the truth, locked while it is written
-//! sessions/<id>/<digest>.definition    a definition that a record names: a link to
-//! definitions/<digest>.json            the same file, once for all sessions
+//! sessions/<id>/journal.jsonl          authoritative, locked while it is written
+//! sessions/<id>/<digest>.definition    a definition that a record refers to: a link to
+//! definitions/<digest>.json            the same file, shared by all sessions
 //! sessions/<id>/state                  a cache in two slots
 //! sessions/<id>/ids                    a cache: event id → record
 //! blobs/<sha256>                       payloads too large for a record
 //! ```
 //!
-//! The order is append, sync, save state, answer. So a state that is ahead of the journal means
-//! that the journal was cut, and a tail without a newline beyond the state's head is a write that
-//! was never answered.
+//! The order is: append, sync, save state, answer. So a state newer than the journal means that the
+//! journal was truncated. Bytes without a newline after the state's head are an incomplete record
+//! that was never answered.
 
 use std::cmp::Reverse;
 use std::fs;
@@ -22,14 +22,14 @@ use jackline_engine::observe::Blob;
 use jackline_engine::{Digest, SessionId, Timestamp};
 
 use crate::definitions::LoadedDefinitions;
-use crate::error::{Context as _, StoreError};
+use crate::error::{IoContext as _, StoreError};
 use crate::file_log::FileLog;
 use crate::files::write_private;
-use crate::session_entry::{Location, SessionEntry, SessionFilter};
+use crate::session_entry::{JournalLocation, SessionEntry, SessionFilter};
 use crate::view::{JournalView, modified};
-use crate::{Log, Reading, Retention, Store, directory_name, retention};
+use crate::{ReadMode, Retention, SessionLog, Store, directory_name, retention};
 
-/// The file of records in a session's directory.
+/// The name of the journal file in a session's directory.
 pub(crate) const JOURNAL_FILE: &str = "journal.jsonl";
 
 /// Sessions below one directory, the state home.
@@ -37,13 +37,13 @@ pub(crate) const JOURNAL_FILE: &str = "journal.jsonl";
 pub struct FileStore {
     home: PathBuf,
     boot: u64,
-    loaded: LoadedDefinitions,
+    definition_cache: LoadedDefinitions,
 }
 
 impl FileStore {
-    /// A store in `home`. `boot` tells one start of the machine from another.
+    /// A store in `home`. `boot` is a number that differs after each start of the machine.
     pub fn new(home: impl Into<PathBuf>, boot: u64) -> Self {
-        Self { home: home.into(), boot, loaded: LoadedDefinitions::default() }
+        Self { home: home.into(), boot, definition_cache: LoadedDefinitions::default() }
     }
 
     /// The state home.
@@ -56,12 +56,12 @@ impl FileStore {
         self.home.join("sessions").join(directory_name(session))
     }
 
-    /// The file of records of a session.
+    /// The journal file of a session.
     pub fn journal_file(&self, session: &SessionId) -> PathBuf {
         journal_file(&self.directory(session))
     }
 
-    /// Every session directory that has a journal, in the order of their names.
+    /// Every session directory with a journal, sorted by name.
     pub fn directories(&self) -> Result<Vec<PathBuf>, StoreError> {
         match fs::read_dir(self.home.join("sessions")) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
@@ -77,13 +77,18 @@ impl FileStore {
         }
     }
 
-    /// The session in one of the directories; none where it has no journal.
+    /// The session in one of the directories; `None` if it has no journal.
     pub fn entry_at(&self, directory: &Path) -> Option<SessionEntry> {
         SessionEntry::in_directory(directory.to_owned())
     }
 
     fn log(&self, directory: PathBuf) -> FileLog {
-        FileLog::new(directory, self.home.join("definitions"), self.boot, self.loaded.clone())
+        FileLog::new(
+            directory,
+            self.home.join("definitions"),
+            self.boot,
+            self.definition_cache.clone(),
+        )
     }
 
     fn blob_path(&self, sha256: &Digest) -> PathBuf {
@@ -92,7 +97,7 @@ impl FileStore {
 }
 
 impl Store for FileStore {
-    fn open(&self, session: &SessionId) -> Result<Box<dyn Log>, StoreError> {
+    fn open(&self, session: &SessionId) -> Result<Box<dyn SessionLog>, StoreError> {
         Ok(Box::new(self.log(self.directory(session))))
     }
 
@@ -112,14 +117,14 @@ impl Store for FileStore {
         Ok(SessionEntry::in_directory(self.directory(session)))
     }
 
-    fn view(&self, entry: &SessionEntry, reading: Reading) -> Result<JournalView, StoreError> {
-        let loaded = self.loaded.clone();
+    fn view(&self, entry: &SessionEntry, reading: ReadMode) -> Result<JournalView, StoreError> {
+        let loaded = self.definition_cache.clone();
         match &entry.location {
-            Location::Directory(directory) => {
+            JournalLocation::Directory(directory) => {
                 JournalView::open_file(&journal_file(directory), reading, loaded)
             }
-            Location::File(file) => JournalView::open_file(file, reading, loaded),
-            Location::Stored(_) => Err(io::Error::from(io::ErrorKind::NotFound))
+            JournalLocation::File(file) => JournalView::open_file(file, reading, loaded),
+            JournalLocation::Stored(_) => Err(io::Error::from(io::ErrorKind::NotFound))
                 .context("find the session in this store"),
         }
     }
@@ -135,7 +140,7 @@ impl Store for FileStore {
     }
 
     fn blob(&self, sha256: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        read_if_there(&self.blob_path(sha256)).context("read a payload")
+        read_if_exists(&self.blob_path(sha256)).context("read a payload")
     }
 
     fn prune(&self, keep: &Retention, now: Timestamp) -> Result<Vec<SessionId>, StoreError> {
@@ -143,25 +148,25 @@ impl Store for FileStore {
     }
 }
 
-/// The file of records in a session's directory.
+/// The journal file in a session's directory.
 pub(crate) fn journal_file(directory: &Path) -> PathBuf {
     directory.join(JOURNAL_FILE)
 }
 
-/// The name of a definition in a session's directory.
+/// The file name of a definition in a session's directory.
 pub(crate) fn definition_name(digest: &Digest) -> String {
     format!("{digest}.definition")
 }
 
-/// The stored form of a definition that a journal in a directory names.
-pub(crate) fn definition_in(
+/// The stored form of a definition that a journal in this directory refers to.
+pub(crate) fn read_definition(
     directory: &Path,
     digest: &Digest,
 ) -> Result<Option<Vec<u8>>, StoreError> {
-    read_if_there(&directory.join(definition_name(digest))).context("read a definition")
+    read_if_exists(&directory.join(definition_name(digest))).context("read a definition")
 }
 
-fn read_if_there(path: &Path) -> io::Result<Option<Vec<u8>>> {
+fn read_if_exists(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -1,4 +1,4 @@
-//! Private files and directories that are there completely or not at all.
+//! Private files and directories that are written atomically.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -9,26 +9,26 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[error("can't {what} `{}`: {source}", .path.display())]
 pub struct FileError {
-    /// What was tried, as a verb.
+    /// The attempted operation, as a verb.
     pub what: &'static str,
     /// The file or directory.
     pub path: PathBuf,
-    /// What the file system answered.
+    /// The error of the file system.
     pub source: io::Error,
 }
 
-/// Names the operation and the path in an I/O error.
-trait AtPath<T> {
+/// Adds the operation and the path to an I/O error.
+trait FileContext<T> {
     fn at(self, what: &'static str, path: &Path) -> Result<T, FileError>;
 }
 
-impl<T> AtPath<T> for io::Result<T> {
+impl<T> FileContext<T> for io::Result<T> {
     fn at(self, what: &'static str, path: &Path) -> Result<T, FileError> {
         self.map_err(|source| FileError { what, path: path.to_owned(), source })
     }
 }
 
-/// Creates a private directory and the ones above it, durably.
+/// Creates a private directory and its parents, and makes them durable.
 pub fn create_directory(path: &Path) -> Result<(), FileError> {
     if path.is_dir() {
         return Ok(());
@@ -42,12 +42,12 @@ pub fn create_directory(path: &Path) -> Result<(), FileError> {
     }
 }
 
-/// Makes the names in a directory durable.
+/// Makes the file names in a directory durable.
 pub(crate) fn sync_directory(path: &Path) -> Result<(), FileError> {
     File::open(path).and_then(|directory| directory.sync_all()).at("sync", path)
 }
 
-/// Writes a private file as a whole: it is there completely or not at all.
+/// Writes a private file atomically.
 pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     let parent = path.parent().unwrap_or(Path::new("."));
     create_directory(parent)?;

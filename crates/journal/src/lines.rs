@@ -1,27 +1,27 @@
-//! A journal read line by line, in bounded memory but for the line itself.
+//! Reads a journal line by line. Memory use is bounded, except for the line itself.
 
 use std::fs::File;
 use std::io;
 
-use crate::chain::claimed_seq;
+use crate::chain::parse_seq;
 use crate::error::StoreError;
 
-/// How much of a journal is read at once, after a first smaller piece.
+/// How many bytes one read takes, after a first smaller read.
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// Why reading lines ended early.
 pub(crate) enum ScanError {
     Io(io::Error),
     Store(StoreError),
-    Enough,
+    Stopped,
 }
 
 impl ScanError {
-    pub(crate) fn or_io(self, what: &'static str) -> StoreError {
+    pub(crate) fn into_store_error(self, what: &'static str) -> StoreError {
         match self {
             Self::Io(source) => StoreError::Io { what, source },
             Self::Store(error) => error,
-            Self::Enough => {
+            Self::Stopped => {
                 StoreError::Io { what, source: io::Error::other("reading ended early") }
             }
         }
@@ -34,19 +34,19 @@ impl From<StoreError> for ScanError {
     }
 }
 
-/// Where lines come from.
-pub(crate) trait Bytes {
-    /// Reads some bytes from an offset on; none are left where it gives 0.
+/// A source of lines.
+pub(crate) trait ByteSource {
+    /// Reads some bytes at an offset. Returns 0 at the end.
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize>;
 }
 
-impl Bytes for File {
+impl ByteSource for File {
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
         std::os::unix::fs::FileExt::read_at(self, out, offset)
     }
 }
 
-impl Bytes for Vec<u8> {
+impl ByteSource for Vec<u8> {
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
         let from = usize::try_from(offset).unwrap_or(usize::MAX);
         let rest = self.get(from..).unwrap_or_default();
@@ -56,10 +56,10 @@ impl Bytes for Vec<u8> {
     }
 }
 
-/// Calls `each` for every complete line from byte `from` on, without its
-/// newline, and says how many bytes follow the last one.
+/// Calls `each` for every complete line after byte `from`, without its newline. Returns how many
+/// bytes follow the last one.
 pub(crate) fn for_each_line<E: Into<ScanError>>(
-    file: &(impl Bytes + ?Sized),
+    file: &(impl ByteSource + ?Sized),
     from: u64,
     each: &mut dyn FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<u64, ScanError> {
@@ -89,38 +89,38 @@ pub(crate) fn for_each_line<E: Into<ScanError>>(
     Ok(pending.len() as u64)
 }
 
-/// The complete line that begins at a byte, without its newline.
+/// The complete line at an offset, without its newline.
 pub(crate) fn line_from(
-    file: &(impl Bytes + ?Sized),
+    file: &(impl ByteSource + ?Sized),
     from: u64,
 ) -> Result<Option<Vec<u8>>, ScanError> {
     let mut found = None;
     let read = for_each_line(file, from, &mut |line| {
         found = Some(line.to_vec());
-        Err(ScanError::Enough)
+        Err(ScanError::Stopped)
     });
     match read {
-        Ok(_) | Err(ScanError::Enough) => Ok(found),
+        Ok(_) | Err(ScanError::Stopped) => Ok(found),
         Err(error) => Err(error),
     }
 }
 
-/// How much of a journal is searched line by line at the end of [`locate`].
-const SEARCHED_BYTES: u64 = 64 * 1024;
+/// The range that is searched line by line at the end of [`locate_record`].
+const LINEAR_SEARCH_BYTES: u64 = 64 * 1024;
 
-/// Where the record with a number begins, between a byte at which a record begins and the end;
-/// none if there is no such record. Records are in the order of their numbers, so this halves the
-/// range until little is left.
-pub(crate) fn locate(
-    file: &(impl Bytes + ?Sized),
+/// The offset of a record, between the offset of an earlier record and the end; `None` if there is
+/// no such record. Records are sorted by number, so this is a binary search until the range is
+/// small.
+pub(crate) fn locate_record(
+    file: &(impl ByteSource + ?Sized),
     seq: u64,
     (from, end): (u64, u64),
 ) -> io::Result<Option<u64>> {
     let (mut low, mut high) = (from, end);
-    while high - low > SEARCHED_BYTES {
+    while high - low > LINEAR_SEARCH_BYTES {
         let middle = low + (high - low) / 2;
         let start = line_start(file, middle)?;
-        let number = if start < high { number_at(file, start)? } else { None };
+        let number = if start < high { seq_at(file, start)? } else { None };
         match number {
             Some(number) if number <= seq => low = start,
             _ => high = middle,
@@ -130,11 +130,11 @@ pub(crate) fn locate(
     let mut found = None;
     let scanned = for_each_line(file, low, &mut |line| {
         if at >= end {
-            return Err(ScanError::Enough);
+            return Err(ScanError::Stopped);
         }
-        if claimed_seq(line).is_some_and(|number| number >= seq) {
-            found = Some(at).filter(|_| claimed_seq(line) == Some(seq));
-            return Err(ScanError::Enough);
+        if parse_seq(line).is_some_and(|number| number >= seq) {
+            found = Some(at).filter(|_| parse_seq(line) == Some(seq));
+            return Err(ScanError::Stopped);
         }
         at += line.len() as u64 + 1;
         Ok(())
@@ -145,42 +145,42 @@ pub(crate) fn locate(
     }
 }
 
-/// The number of the record that begins at a byte.
-fn number_at(file: &(impl Bytes + ?Sized), at: u64) -> io::Result<Option<u64>> {
+/// The number of the record at an offset.
+fn seq_at(file: &(impl ByteSource + ?Sized), at: u64) -> io::Result<Option<u64>> {
     let mut beginning = [0; 64];
     let read = file.read_at(&mut beginning, at)?;
-    Ok(claimed_seq(beginning.get(..read).unwrap_or_default()))
+    Ok(parse_seq(beginning.get(..read).unwrap_or_default()))
 }
 
 /// The last complete line, without its newline.
 pub(crate) fn last_line(
-    file: &(impl Bytes + ?Sized),
+    file: &(impl ByteSource + ?Sized),
     end: u64,
 ) -> Result<Option<Vec<u8>>, ScanError> {
-    let mut reach = SEARCHED_BYTES;
+    let mut reach = LINEAR_SEARCH_BYTES;
     loop {
         let from = line_start(file, end.saturating_sub(reach)).map_err(ScanError::Io)?;
         let (mut last, mut at) = (None, from);
         let scanned = for_each_line(file, from, &mut |line| {
             at += line.len() as u64 + 1;
             if at > end {
-                return Err(ScanError::Enough);
+                return Err(ScanError::Stopped);
             }
             last = Some(line.to_vec());
             Ok(())
         });
         match scanned {
-            Ok(_) | Err(ScanError::Enough) if last.is_none() && reach < end => {
+            Ok(_) | Err(ScanError::Stopped) if last.is_none() && reach < end => {
                 reach = reach.saturating_mul(8);
             }
-            Ok(_) | Err(ScanError::Enough) => return Ok(last),
+            Ok(_) | Err(ScanError::Stopped) => return Ok(last),
             Err(error) => return Err(error),
         }
     }
 }
 
-/// The first line that begins at or after a byte.
-pub(crate) fn line_start(file: &(impl Bytes + ?Sized), at: u64) -> io::Result<u64> {
+/// The offset of the first line that begins at or after an offset.
+pub(crate) fn line_start(file: &(impl ByteSource + ?Sized), at: u64) -> io::Result<u64> {
     if at == 0 {
         return Ok(0);
     }

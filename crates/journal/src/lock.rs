@@ -1,14 +1,14 @@
-//! Locks between processes, waited for with an end.
+//! Locks between processes, with a bounded wait.
 
 use std::fs::{File, TryLockError};
 use std::io;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::error::{Context as _, StoreError};
+use crate::error::{IoContext as _, StoreError};
 
-/// How long a session may be held by another process.
-const LOCK_SECONDS: u64 = 10;
+/// How long this waits for a session that another process has locked.
+const LOCK_WAIT_SECONDS: u64 = 10;
 
 /// Locks a file for writing.
 pub fn exclusive(file: &File) -> Result<(), StoreError> {
@@ -32,7 +32,7 @@ fn acquire(
     }
 }
 
-/// Waits in a thread of its own, so that waiting has an end.
+/// Waits in a separate thread, so that the wait can be bounded.
 fn wait(file: &File, lock: fn(&File) -> io::Result<()>) -> Result<(), StoreError> {
     let (sender, receiver) = mpsc::sync_channel(0);
     // Locks belong to the open file, which the clone shares.
@@ -40,12 +40,12 @@ fn wait(file: &File, lock: fn(&File) -> io::Result<()>) -> Result<(), StoreError
     std::thread::spawn(move || {
         let locked = lock(&waiting);
         if sender.send(locked).is_err() {
-            // Nobody waits any more: the lock must not outlive the wish for it.
+            // The wait has timed out, so the lock is released at once.
             let _ = waiting.unlock();
         }
     });
-    match receiver.recv_timeout(Duration::from_secs(LOCK_SECONDS)) {
+    match receiver.recv_timeout(Duration::from_secs(LOCK_WAIT_SECONDS)) {
         Ok(locked) => locked.context("lock the session"),
-        Err(_) => Err(StoreError::Busy { seconds: LOCK_SECONDS }),
+        Err(_) => Err(StoreError::Busy { seconds: LOCK_WAIT_SECONDS }),
     }
 }

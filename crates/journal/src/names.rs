@@ -2,14 +2,14 @@
 
 use jackline_engine::{Digest, SessionId};
 
-/// The directory of a session: its id where that is harmless, else a hash of it.
+/// The directory name of a session: its id if that is a safe file name, else a hash.
 pub fn directory_name(session: &SessionId) -> String {
     let id = session.as_str();
-    let harmless = id.len() <= 128
+    let is_safe = id.len() <= 128
         && !id.starts_with('.')
         && id.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
-    // No harmless id holds a `~`, so a hash can't be mistaken for one.
-    if harmless { id.to_owned() } else { format!("~{}", Digest::of(id.as_bytes())) }
+    // A safe id contains no `~`, so a hash can't be equal to an id.
+    if is_safe { id.to_owned() } else { format!("~{}", Digest::of(id.as_bytes())) }
 }
 
 #[cfg(test)]

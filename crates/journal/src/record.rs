@@ -1,4 +1,4 @@
-//! What a line of the journal says.
+//! The contents of a journal line.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 use jackline_engine::definition::StoredDefinition;
 use jackline_engine::facts::ReloadFact;
 use jackline_engine::{
-    Definition, Digest, ENGINE_VERSION, Event, EventId, Facts, FaultKind, Place, Record, SEMANTICS,
-    SessionId, Timestamp, Verdict, wire,
+    Definition, Digest, ENGINE_VERSION, Event, EventId, Facts, FaultKind, Record, SEMANTICS,
+    SessionId, SessionLocation, Timestamp, Verdict, wire,
 };
 
 use crate::error::StoreError;
@@ -18,139 +18,140 @@ use crate::error::StoreError;
 /// The version of the journal's lines.
 const VERSION: u32 = 1;
 
-/// A record ready to be sealed: a JSON object without its last brace.
+/// A record before sealing: a JSON object without its last brace.
 #[derive(Debug, Clone)]
-pub struct Body {
-    /// The JSON so far.
+pub struct RecordBody {
+    /// The JSON without the last brace.
     pub json: Vec<u8>,
-    /// The number of the record.
+    /// The sequence number of the record.
     pub seq: u64,
-    /// The id under which a resend is recognised.
+    /// The event id, by which a resend is recognised.
     pub id: Option<EventId>,
 }
 
-/// Why a line can't be understood although its hash fits.
+/// Why a line with a valid hash can't be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("record {seq} can't be understood: {reason}")]
+#[error("can't parse record {seq}: {reason}")]
 pub struct RecordError {
-    /// The record, as far as it can be named.
+    /// The record number, if it is known.
     pub seq: String,
-    /// What does not fit.
+    /// The reason.
     pub reason: String,
 }
 
-/// The first record: what the session was opened with.
+/// The first record: the definition and location with which the session was opened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Opened {
+pub struct OpeningRecord {
     /// The session.
     pub session: SessionId,
-    /// When it was opened.
+    /// The time of opening.
     pub at: Timestamp,
-    /// Where the agent works.
-    pub place: Place,
-    /// The guardrails in force.
+    /// The location of the session.
+    pub place: SessionLocation,
+    /// The definition in force.
     pub definition: OpenedDefinition,
 }
 
-/// The definition a session was opened with.
+/// The definition with which a session was opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenedDefinition {
-    /// The sha256 of its sources.
+    /// The SHA-256 of its source files.
     pub checksum: Digest,
-    /// What the engine runs on. The record names it, and the store keeps it.
+    /// The definition for the engine. The record contains its digest, and the store contains its
+    /// stored form.
     pub lowered: StoredDefinition,
 }
 
-/// An event and what was decided on it.
+/// An event and its verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventRecord {
-    /// Its number.
+    /// The sequence number.
     pub seq: u64,
-    /// The engine that decided.
+    /// The version of the engine that decided.
     pub engine: String,
-    /// What that engine's verdicts mean.
+    /// The semantics version of that engine's verdicts.
     pub semantics: u32,
-    /// What happened.
+    /// The event.
     pub event: Event,
-    /// What the decision rested on.
+    /// The facts on which the decision depends.
     pub facts: Facts,
-    /// What was decided.
+    /// The verdict.
     pub verdict: Verdict,
-    /// The exact bytes of the verdict.
+    /// The exact JSON of the verdict.
     pub verdict_json: String,
-    /// What else happened, never decided on.
-    pub notes: Vec<Note>,
-    /// The state after this record, on some records.
+    /// Additional notes, which no decision uses.
+    pub notes: Vec<JournalNote>,
+    /// The state after this record. Only some records have it.
     pub snapshot: Option<Snapshot>,
 }
 
-/// The state of a session in its journal.
+/// A saved session state inside the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// All of it.
+    /// The complete state.
     pub state: Vec<u8>,
-    /// What the session runs under, where that is not what it was opened with.
+    /// The reloaded definition, if it is not the one from the opening.
     pub reloaded: Option<ReloadedDefinition>,
 }
 
-/// What a session runs under since a person put another definition in force.
+/// The definition of a session after a person reloaded it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReloadedDefinition {
-    /// Where the agent works, with the files of that definition.
-    pub place: Place,
+    /// The location of the session, with the files of that definition.
+    pub place: SessionLocation,
     /// The definition.
     pub definition: OpenedDefinition,
 }
 
 impl EventRecord {
-    /// The record as the engine folds it.
+    /// The record in the form that the engine applies.
     pub fn as_record(&self) -> Record<'_> {
         Record { seq: self.seq, event: &self.event, facts: &self.facts, verdict: &self.verdict }
     }
 }
 
-/// Something worth knowing that is not an event.
+/// Information in a record that is not an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "note", rename_all = "snake_case")]
-pub enum Note {
-    /// A torn tail was removed.
+pub enum JournalNote {
+    /// An incomplete record at the end was removed.
     Repaired {
-        /// How long it was.
+        /// Its length.
         bytes: u64,
     },
-    /// The guard could not answer, and denied.
+    /// The guard could not answer, so it denied.
     Fault {
         /// The kind of fault.
         kind: FaultKind,
-        /// What happened.
+        /// The reason.
         reason: String,
     },
-    /// A line was no event, and was denied.
+    /// A line was not a valid event, so it was denied.
     Malformed {
-        /// The line of the stream, from 1.
+        /// The line number in the stream, from 1.
         line: u64,
-        /// What was wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// A protected file was given back as it was.
+    /// A protected file was restored.
     GivenBack {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// Where the changed version is kept.
+        /// The digest of the stored copy of the changed version.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kept: Option<Digest>,
     },
-    /// Tools of a server are described otherwise than before.
+    /// The descriptions of a server's tools have changed.
     ToolsChanged {
-        /// Their names.
+        /// The names of the tools.
         tools: Vec<String>,
     },
-    /// More notes were made than a record holds.
+    /// There were more notes than a record can contain.
     Dropped {
-        /// How many.
+        /// The number of dropped notes.
         count: u64,
     },
 }
@@ -163,7 +164,7 @@ struct OpenedLine<'a> {
     engine: &'a str,
     semantics: u32,
     #[serde(flatten)]
-    opened: &'a Opened,
+    opened: &'a OpeningRecord,
 }
 
 #[derive(Serialize)]
@@ -176,17 +177,17 @@ struct EventLine<'a> {
     event: &'a Event,
     facts: &'a Facts,
     verdict: &'a RawValue,
-    #[serde(skip_serializing_if = "<[Note]>::is_empty")]
-    notes: &'a [Note],
+    #[serde(skip_serializing_if = "<[JournalNote]>::is_empty")]
+    notes: &'a [JournalNote],
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reloaded: Option<&'a ReloadedDefinition>,
 }
 
-impl Body {
+impl RecordBody {
     /// The first record of a journal.
-    pub fn opened(opened: &Opened) -> Self {
+    pub fn opened(opened: &OpeningRecord) -> Self {
         let line = OpenedLine {
             v: VERSION,
             seq: 0,
@@ -195,16 +196,16 @@ impl Body {
             semantics: SEMANTICS,
             opened,
         };
-        Self { json: without_brace(&line), seq: 0, id: None }
+        Self { json: json_without_brace(&line), seq: 0, id: None }
     }
 
-    /// The record of an event. `verdict` is the JSON that adapters will show.
+    /// The record of an event. `verdict` is the JSON that adapters show.
     pub fn event(
         seq: u64,
         event: &Event,
         facts: &Facts,
         verdict: &RawValue,
-        notes: &[Note],
+        notes: &[JournalNote],
         snapshot: Option<&Snapshot>,
     ) -> Self {
         let line = EventLine {
@@ -220,44 +221,45 @@ impl Body {
             snapshot: snapshot.map(|snapshot| to_hex(&snapshot.state)),
             reloaded: snapshot.and_then(|snapshot| snapshot.reloaded.as_ref()),
         };
-        Self { json: without_brace(&line), seq, id: event.id.clone() }
+        Self { json: json_without_brace(&line), seq, id: event.id.clone() }
     }
 }
 
-fn without_brace(line: &impl Serialize) -> Vec<u8> {
-    // Plain data with text keys has no way to fail to be JSON.
+fn json_without_brace(line: &impl Serialize) -> Vec<u8> {
+    // Serializing plain data with text keys can't fail.
     let mut json = serde_json::to_vec(line).unwrap_or_default();
     json.pop();
     json
 }
 
-/// What marks a record that carries a snapshot, as bytes in its line.
-pub(crate) const SNAPSHOT_MARK: &[u8] = br#","snapshot":""#;
+/// The bytes in the line of every record with a snapshot.
+pub(crate) const SNAPSHOT_MARKER: &[u8] = br#","snapshot":""#;
 
-/// The two kinds of lines.
+/// The two kinds of journal lines.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Line {
+pub enum JournalLine {
     /// The first record.
-    Opened(Box<Opened>),
-    /// All others.
+    Opened(Box<OpeningRecord>),
+    /// All other records.
     Event(Box<EventRecord>),
 }
 
-impl Line {
-    /// Loads the definitions that the record names, so that it can be folded into a session.
-    pub fn load(
+impl JournalLine {
+    /// Loads the definitions that the record refers to, so that the record can be applied to a
+    /// session.
+    pub fn load_definitions(
         &mut self,
         load: impl FnMut(&Digest) -> Result<Arc<Definition>, StoreError>,
     ) -> Result<(), StoreError> {
         match self {
             Self::Opened(opened) => opened.definition.load(load),
-            Self::Event(record) => record.load(load),
+            Self::Event(record) => record.load_definitions(load),
         }
     }
 }
 
 impl OpenedDefinition {
-    /// Loads the definition where that has not been done.
+    /// Loads the definition if it is not loaded yet.
     pub fn load(
         &mut self,
         load: impl FnMut(&Digest) -> Result<Arc<Definition>, StoreError>,
@@ -267,8 +269,8 @@ impl OpenedDefinition {
 }
 
 impl EventRecord {
-    /// Loads the definition that the record puts in force, and that of its snapshot.
-    pub fn load(
+    /// Loads the reloaded definition in the record, and the one in its snapshot.
+    pub fn load_definitions(
         &mut self,
         mut load: impl FnMut(&Digest) -> Result<Arc<Definition>, StoreError>,
     ) -> Result<(), StoreError> {
@@ -305,7 +307,7 @@ struct RawLine<'a> {
     #[serde(default, borrow)]
     verdict: Option<&'a RawValue>,
     #[serde(default)]
-    notes: Vec<Note>,
+    notes: Vec<JournalNote>,
     #[serde(default)]
     snapshot: Option<String>,
     #[serde(default)]
@@ -315,29 +317,30 @@ struct RawLine<'a> {
     #[serde(default)]
     at: Option<Timestamp>,
     #[serde(default)]
-    place: Option<Place>,
+    place: Option<SessionLocation>,
     #[serde(default)]
     definition: Option<OpenedDefinition>,
 }
 
-/// Reads a line whose hash was checked.
-pub fn parse_record(line: &[u8]) -> Result<Line, RecordError> {
-    let seq = crate::chain::claimed_seq(line).map_or_else(|| "?".to_owned(), |n| n.to_string());
+/// Parses a line whose hash was checked.
+pub fn parse_record(line: &[u8]) -> Result<JournalLine, RecordError> {
+    let seq = crate::chain::parse_seq(line).map_or_else(|| "?".to_owned(), |n| n.to_string());
     let fail = |reason: String| RecordError { seq: seq.clone(), reason };
-    // The hash fits, so the line is as it was written: by a version that writes another form.
-    let foreign = |error: serde_json::Error| {
+    // The hash is valid, so the line is unchanged. It may be from a version that writes another
+    // format.
+    let other_format = |error: serde_json::Error| {
         fail(format!(
-            "{error}; if another version of jackline wrote it, read it with that version: the \
-             journal stays as it is"
+            "{error}; if another version of jackline wrote this record, read it with that version; \
+             the journal is unchanged"
         ))
     };
-    let raw: RawLine<'_> = serde_json::from_slice(line).map_err(foreign)?;
+    let raw: RawLine<'_> = serde_json::from_slice(line).map_err(other_format)?;
     if raw.v > VERSION {
         return Err(fail(format!("it has version {}; update jackline", raw.v)));
     }
     let missing = |what: &str| fail(format!("`{what}` is missing"));
     match raw.record.as_str() {
-        "opened" => Ok(Line::Opened(Box::new(Opened {
+        "opened" => Ok(JournalLine::Opened(Box::new(OpeningRecord {
             session: raw.session.ok_or_else(|| missing("session"))?,
             at: raw.at.ok_or_else(|| missing("at"))?,
             place: raw.place.ok_or_else(|| missing("place"))?,
@@ -350,7 +353,8 @@ pub fn parse_record(line: &[u8]) -> Result<Line, RecordError> {
             let facts = raw.facts.ok_or_else(|| missing("facts"))?;
             let verdict = raw.verdict.ok_or_else(|| missing("verdict"))?;
             let snapshot = raw.snapshot.map(|hex| {
-                let state = from_hex(&hex).ok_or_else(|| fail("a broken snapshot".to_owned()))?;
+                let state = from_hex(&hex)
+                    .ok_or_else(|| fail("the snapshot is not valid hexadecimal".to_owned()))?;
                 Ok(Snapshot { state, reloaded: raw.reloaded })
             });
             let record = EventRecord {
@@ -367,7 +371,7 @@ pub fn parse_record(line: &[u8]) -> Result<Line, RecordError> {
             if record.as_record().lacks_definition() {
                 return Err(fail("the definition that it puts in force is missing".to_owned()));
             }
-            Ok(Line::Event(Box::new(record)))
+            Ok(JournalLine::Event(Box::new(record)))
         }
         other => Err(fail(format!("`{other}` is not a kind of record; update jackline"))),
     }

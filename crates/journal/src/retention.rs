@@ -1,4 +1,4 @@
-//! Old sessions make room for new ones.
+//! Removes old sessions to make room for new ones.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -10,28 +10,28 @@ use jackline_engine::{Digest, SessionId, Timestamp};
 use serde::Deserialize;
 
 use crate::error::StoreError;
-use crate::file_store::{FileStore, JOURNAL_FILE, definition_in, journal_file};
+use crate::file_store::{FileStore, JOURNAL_FILE, journal_file, read_definition};
 use crate::files::write_private;
 use crate::session_entry::SessionEntry;
 
-/// How often a store is tidied at most.
-const PRUNE_EVERY: Duration = Duration::from_hours(1);
+/// The shortest time between two runs.
+const PRUNE_INTERVAL: Duration = Duration::from_hours(1);
 
-/// How long a definition is kept that no session names.
-const UNUSED_DEFINITION_KEPT: Duration = Duration::from_hours(24);
+/// How long an unused definition is stored.
+const UNUSED_DEFINITION_AGE: Duration = Duration::from_hours(24);
 
-/// What is kept.
+/// The limits for stored data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Retention {
     /// The workspace whose sessions are counted.
     pub workspace: String,
-    /// Its sessions above this size make room, oldest first.
+    /// The total size above which its oldest sessions are removed.
     pub bytes: u64,
-    /// Payloads older than this are removed. Sessions go by their own definition.
+    /// Payloads older than this are removed. The age limit of a session is in its own definition.
     pub days: u32,
 }
 
-struct KeptSession {
+struct StoredSession {
     id: SessionId,
     directory: PathBuf,
     modified: SystemTime,
@@ -40,7 +40,7 @@ struct KeptSession {
     workspace: Option<String>,
 }
 
-/// Removes what is too old or too much; gives the sessions that were removed.
+/// Removes old or excess data, and returns the removed sessions.
 pub(crate) fn prune(
     store: &FileStore,
     keep: &Retention,
@@ -48,53 +48,53 @@ pub(crate) fn prune(
 ) -> Result<Vec<SessionId>, StoreError> {
     let now = SystemTime::UNIX_EPOCH + Duration::from_millis(now.as_ms().unsigned_abs());
     let stamp = store.home().join("pruned");
-    if age(&stamp, now).is_some_and(|age| age < PRUNE_EVERY) {
+    if age(&stamp, now).is_some_and(|age| age < PRUNE_INTERVAL) {
         return Ok(Vec::new());
     }
     write_private(&stamp, b"")?;
 
     let mut removed = Vec::new();
-    let mut kept = Vec::new();
+    let mut remaining = Vec::new();
     let mut days = BTreeMap::new();
     for directory in store.directories()? {
-        let Some(session) = look(directory, &mut days) else { continue };
+        let Some(session) = read_session(directory, &mut days) else { continue };
         if is_older(session.modified, now, session.days) {
-            removed.extend(remove(&session).then(|| session.id.clone()));
+            removed.extend(remove_session(&session).then(|| session.id.clone()));
         } else if session.workspace.as_deref() == Some(&keep.workspace) {
-            kept.push(session);
+            remaining.push(session);
         }
     }
-    kept.sort_by_key(|session| session.modified);
-    let mut bytes: u64 = kept.iter().map(|session| session.bytes).sum();
-    // The newest stays, whatever its size: it is the one at work.
-    kept.pop();
-    for session in kept {
+    remaining.sort_by_key(|session| session.modified);
+    let mut bytes: u64 = remaining.iter().map(|session| session.bytes).sum();
+    // The newest session stays, whatever its size, because it is in use.
+    remaining.pop();
+    for session in remaining {
         if bytes <= keep.bytes {
             break;
         }
         bytes -= session.bytes;
-        removed.extend(remove(&session).then(|| session.id.clone()));
+        removed.extend(remove_session(&session).then(|| session.id.clone()));
     }
     prune_blobs(&store.home().join("blobs"), now, keep);
     prune_definitions(&store.home().join("definitions"), now);
     Ok(removed)
 }
 
-/// Looks at a session. `known` holds how many days definitions keep their sessions.
-fn look(directory: PathBuf, known: &mut BTreeMap<Digest, u32>) -> Option<KeptSession> {
+/// Reads the size and age limit of a session. `known` caches the age limit of each definition.
+fn read_session(directory: PathBuf, known: &mut BTreeMap<Digest, u32>) -> Option<StoredSession> {
     let modified = journal_file(&directory).metadata().and_then(|it| it.modified()).ok()?;
-    // A journal that can't be read is evidence, and stays.
+    // A journal that can't be read is evidence, so it stays.
     let entry = SessionEntry::in_directory(directory.clone())?;
-    let opened = entry.opened().ok()?;
-    // Outputs that were too long to be shown lie one deeper, and what files were two.
+    let opened = entry.opening().ok()?;
+    // Long outputs and earlier versions of files are in subdirectories.
     let undo = fs::read_dir(directory.join("undo")).into_iter().flatten().flatten();
-    let undo: u64 = undo.map(|entry| held(&entry.path())).sum();
-    let bytes = held(&directory) + held(&directory.join("spill")) + undo;
+    let undo: u64 = undo.map(|entry| directory_bytes(&entry.path())).sum();
+    let bytes = directory_bytes(&directory) + directory_bytes(&directory.join("spill")) + undo;
     let digest = opened.definition.lowered.digest();
     let days = match known.get(&digest) {
         Some(days) => *days,
         None => {
-            let stored = definition_in(&directory, &digest).ok()??;
+            let stored = read_definition(&directory, &digest).ok()??;
             let days = serde_json::from_slice::<RetainedDays>(&stored).ok()?.journal.retain_days;
             known.insert(digest, days);
             days
@@ -102,10 +102,10 @@ fn look(directory: PathBuf, known: &mut BTreeMap<Digest, u32>) -> Option<KeptSes
     };
     let workspace = opened.place.workspace.clone();
     let id = opened.session.clone();
-    Some(KeptSession { id, directory, modified, bytes, days, workspace })
+    Some(StoredSession { id, directory, modified, bytes, days, workspace })
 }
 
-/// The one number of a definition that matters here.
+/// The only value of a definition that is needed here.
 #[derive(Deserialize)]
 struct RetainedDays {
     journal: JournalDays,
@@ -116,14 +116,17 @@ struct JournalDays {
     retain_days: u32,
 }
 
-/// How much the files of a directory hold.
-fn held(directory: &Path) -> u64 {
+/// The size of the files in a directory.
+fn directory_bytes(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).into_iter().flatten();
-    entries.filter_map(|entry| entry.ok()?.metadata().ok()).map(|metadata| size(&metadata)).sum()
+    entries
+        .filter_map(|entry| entry.ok()?.metadata().ok())
+        .map(|metadata| disk_bytes(&metadata))
+        .sum()
 }
 
-/// Removes a session that no process holds or has open; says whether it did.
-fn remove(session: &KeptSession) -> bool {
+/// Removes a session that no process has locked or open. Returns whether it did.
+fn remove_session(session: &StoredSession) -> bool {
     let is_free = |name: &str| match File::open(session.directory.join(name)) {
         Ok(file) => file.try_lock().is_ok().then_some(file),
         Err(_) => None,
@@ -134,15 +137,15 @@ fn remove(session: &KeptSession) -> bool {
     (state.is_some() || !has_state) && fs::remove_dir_all(&session.directory).is_ok()
 }
 
-/// Removes definitions that no journal names: every session that names one holds a link to its
-/// file. A new file is left alone, because a session may be about to link it.
+/// Removes definitions that no journal refers to. Every session that uses a definition has a hard
+/// link to its file. A new file stays, because a session may be about to link it.
 fn prune_definitions(directory: &Path, now: SystemTime) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
         let is_definition = path.extension().is_some_and(|extension| extension == "json");
         let Ok(metadata) = entry.metadata() else { continue };
         let is_unused = metadata.nlink() == 1
-            && age(&path, now).is_some_and(|age| age >= UNUSED_DEFINITION_KEPT);
+            && age(&path, now).is_some_and(|age| age >= UNUSED_DEFINITION_AGE);
         if is_definition && is_unused {
             let _ = fs::remove_file(path);
         }
@@ -155,7 +158,7 @@ fn prune_blobs(directory: &Path, now: SystemTime, keep: &Retention) {
         .flatten()
         .filter_map(|entry| {
             let metadata = entry.metadata().ok()?;
-            Some((metadata.modified().ok()?, size(&metadata), entry.path()))
+            Some((metadata.modified().ok()?, disk_bytes(&metadata), entry.path()))
         })
         .collect();
     blobs.sort();
@@ -168,9 +171,9 @@ fn prune_blobs(directory: &Path, now: SystemTime, keep: &Retention) {
     }
 }
 
-/// What a file takes on disk; the state has holes. A definition is linked from several places and
-/// counts in none of them.
-fn size(metadata: &fs::Metadata) -> u64 {
+/// The size of a file on disk, because the state file has holes. A definition with several links
+/// does not count.
+fn disk_bytes(metadata: &fs::Metadata) -> u64 {
     if metadata.is_file() && metadata.nlink() > 1 { 0 } else { metadata.blocks() * 512 }
 }
 

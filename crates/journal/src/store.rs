@@ -1,6 +1,6 @@
-//! What a place has to do that keeps journals.
+//! The traits that a journal store implements.
 //!
-//! Records are addressed by their number. How a store finds them is its own matter.
+//! Callers address records by number. Each store decides how to find them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use jackline_engine::observe::Blob;
 use jackline_engine::{Definition, Digest, EventId, SessionId, Timestamp};
 
 use crate::error::StoreError;
-use crate::head::Head;
-use crate::record::Body;
+use crate::head::JournalHead;
+use crate::record::RecordBody;
 use crate::retention::Retention;
 use crate::session_entry::{SessionEntry, SessionFilter};
 use crate::view::JournalView;
 
-/// Keeps the journals of many sessions.
+/// A store for the journals of many sessions.
 ///
 /// # Example
 ///
@@ -33,89 +33,93 @@ use crate::view::JournalView;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Store: Send + Sync {
-    /// Opens the log of a session, new or not. Touches nothing yet.
-    fn open(&self, session: &SessionId) -> Result<Box<dyn Log>, StoreError>;
+    /// Opens the log of a new or existing session. Does not access any file yet.
+    fn open(&self, session: &SessionId) -> Result<Box<dyn SessionLog>, StoreError>;
 
-    /// The sessions that have a journal, the one that was written to last first.
+    /// The sessions with a journal, the most recently written first.
     fn list(&self, filter: &SessionFilter) -> Result<Vec<SessionEntry>, StoreError>;
 
-    /// One session of the list; none where it has no journal.
+    /// One session of the list; `None` if it has no journal.
     fn entry(&self, session: &SessionId) -> Result<Option<SessionEntry>, StoreError>;
 
-    /// The journal of a listed session, as it is at this moment.
-    fn view(&self, entry: &SessionEntry, reading: Reading) -> Result<JournalView, StoreError>;
+    /// The journal of a listed session, as it is now.
+    fn view(&self, entry: &SessionEntry, reading: ReadMode) -> Result<JournalView, StoreError>;
 
-    /// The journal of a session; none where it has none.
+    /// The journal of a session; `None` if it has none.
     fn view_session(
         &self,
         session: &SessionId,
-        reading: Reading,
+        reading: ReadMode,
     ) -> Result<Option<JournalView>, StoreError> {
         let entry = self.entry(session)?;
         entry.map(|entry| self.view(&entry, reading)).transpose()
     }
 
-    /// Keeps payloads durably; what is there already is kept once.
+    /// Stores payloads durably. A payload that exists already is not stored twice.
     fn put_blobs(&self, blobs: &[Blob]) -> Result<(), StoreError>;
 
     /// A payload, unless it has expired.
     fn blob(&self, sha256: &Digest) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Removes what is too old or too much, now and then; gives the sessions that were removed.
+    /// Removes old or excess data, at most once an hour. Returns the removed sessions.
     fn prune(&self, _keep: &Retention, _now: Timestamp) -> Result<Vec<SessionId>, StoreError> {
         Ok(Vec::new())
     }
 }
 
-/// How a journal is read while another process may write to it.
+/// How to read a journal while another process may write to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reading {
-    /// Waits until no record is half written.
+pub enum ReadMode {
+    /// Waits until no record is being written.
     Consistent,
-    /// Waits for nothing; a record that is half written is left out. For readers that look often.
-    Glance,
+    /// Does not wait, and leaves out a half-written record. Use this to read often.
+    Unlocked,
 }
 
 /// The journal of one session.
 ///
-/// Everything but [`Log::directory`], [`Log::is_behind`], [`Log::load_state`],
-/// [`Log::first_record`] and [`Log::definitions`] is called between [`Log::lock`] and
-/// [`Log::unlock`].
-pub trait Log: Send {
-    /// A directory of this machine that belongs to this session alone, where there is one.
+/// Callers must call all methods except [`SessionLog::directory`], [`SessionLog::is_behind`],
+/// [`SessionLog::load_state`], [`SessionLog::first_record`] and [`SessionLog::definitions`] between
+/// [`SessionLog::lock`] and [`SessionLog::unlock`].
+pub trait SessionLog: Send {
+    /// The session's own directory on this machine, if it has one.
     fn directory(&self) -> Option<&Path> {
         None
     }
 
-    /// Waits for the session, for a bounded time.
+    /// Locks the session; waits for a bounded time.
     fn lock(&mut self) -> Result<(), StoreError>;
 
-    /// Lets others in.
+    /// Releases the lock.
     fn unlock(&mut self);
 
-    /// Where the journal ends, after a torn tail was repaired; none if it is empty. Refuses a
-    /// journal that was truncated or tampered with.
-    fn head(&mut self) -> Result<Option<Head>, StoreError>;
+    /// The end of the journal, after an incomplete record at its end was removed; `None` if the
+    /// journal is empty. Fails for a journal that was truncated or tampered with.
+    fn head(&mut self) -> Result<Option<JournalHead>, StoreError>;
 
-    /// Whether there may be records behind a head. A store that can't tell without the lock
-    /// answers yes.
-    fn is_behind(&self, _head: &Head) -> bool {
+    /// Whether there may be records after a head. A store that can't know this without the lock
+    /// returns `true`.
+    fn is_behind(&self, _head: &JournalHead) -> bool {
         true
     }
 
-    /// How many bytes of a torn tail were removed since the last call.
-    fn take_repaired(&mut self) -> Option<u64>;
+    /// How many bytes of incomplete records were removed since the last call.
+    fn take_repaired_bytes(&mut self) -> Option<u64>;
 
-    /// The latest state that was saved, and the head it belongs to. Without the lock it is
-    /// perhaps not the latest.
-    fn load_state(&mut self) -> Result<Option<(Head, Vec<u8>)>, StoreError>;
+    /// The last saved state, and the head to which it belongs. Without the lock, it may be
+    /// outdated.
+    fn load_state(&mut self) -> Result<Option<(JournalHead, Vec<u8>)>, StoreError>;
 
-    /// Appends records durably behind the head that the caller expects. Refuses with
-    /// [`StoreError::Moved`] where the journal ends elsewhere.
-    fn append(&mut self, expected: Option<Head>, bodies: &[Body]) -> Result<Head, StoreError>;
+    /// Appends records durably after the head that the caller expects. Fails with
+    /// [`StoreError::HeadChanged`] if the journal has another end.
+    fn append(
+        &mut self,
+        expected: Option<JournalHead>,
+        bodies: &[RecordBody],
+    ) -> Result<JournalHead, StoreError>;
 
-    /// Saves the state that belongs to the head. It is a cache: losing it costs time, not records.
-    fn save_state(&mut self, head: &Head, state: &[u8]) -> Result<(), StoreError>;
+    /// Saves the state that belongs to a head. It is a cache: losing it costs time, but no records.
+    fn save_state(&mut self, head: &JournalHead, state: &[u8]) -> Result<(), StoreError>;
 
     /// Calls `each` for every record from a number on, without its newline.
     fn read(
@@ -124,25 +128,25 @@ pub trait Log: Send {
         each: &mut dyn FnMut(&[u8]) -> Result<(), StoreError>,
     ) -> Result<(), StoreError>;
 
-    /// The record that says what the session was opened with.
+    /// The opening record of the session.
     fn first_record(&mut self) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// The number of the latest record that carries a snapshot.
+    /// The number of the latest record with a snapshot.
     fn latest_snapshot(&mut self) -> Result<Option<u64>, StoreError>;
 
     /// The record of an event that was sent before.
-    fn find(&mut self, id: &EventId) -> Result<Option<Vec<u8>>, StoreError>;
+    fn find_event(&mut self, id: &EventId) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Keeps a definition that a record is about to name, for as long as this journal exists.
-    fn keep_definition(&mut self, definition: &StoredDefinition) -> Result<(), StoreError>;
+    /// Stores a definition that a record is about to refer to, for as long as this journal exists.
+    fn store_definition(&mut self, definition: &StoredDefinition) -> Result<(), StoreError>;
 
-    /// The definitions that records of this journal name. They can be loaded without the lock, and
-    /// while the journal is read.
+    /// The definitions that records of this journal refer to. Loading them needs no lock, and is
+    /// possible while the journal is read.
     fn definitions(&self) -> Box<dyn DefinitionSource>;
 }
 
 /// Loads definitions by the digest of their stored form.
 pub trait DefinitionSource {
-    /// One definition.
+    /// Loads one definition.
     fn load(&self, digest: &Digest) -> Result<Arc<Definition>, StoreError>;
 }

@@ -1,46 +1,46 @@
-//! Checks a whole journal, and tells a torn tail, a truncation and tampering apart.
+//! Checks a whole journal, and distinguishes an incomplete last record, a truncation and tampering.
 
 use jackline_engine::Digest;
 use serde::Serialize;
 
-use crate::chain::{check_line, claimed_seq};
-use crate::head::Head;
+use crate::chain::{check_line, parse_seq};
+use crate::head::JournalHead;
 
-/// How many findings are listed.
-const FINDINGS_MAX: usize = 20;
+/// The largest number of listed findings.
+const PROBLEMS_LISTED_MAX: usize = 20;
 
-/// One thing that is not as it should be.
+/// One problem in a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    /// What is wrong.
-    pub kind: FindingKind,
-    /// The record.
+pub struct JournalProblem {
+    /// The kind of problem.
+    pub kind: JournalProblemKind,
+    /// The record number.
     pub record: u64,
-    /// What does not fit.
+    /// The reason.
     pub reason: String,
 }
 
-/// What is wrong with a journal.
+/// The kind of a problem in a journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum FindingKind {
-    /// A record is not what was written.
+pub enum JournalProblemKind {
+    /// A record differs from the record that was written.
     Tampered,
     /// Records at the end are missing.
     Truncated,
-    /// The last record was not written to its end.
+    /// The last record is incomplete.
     Torn,
-    /// A record can't be understood.
+    /// A record can't be parsed.
     Unreadable,
-    /// A payload is not what was kept.
+    /// A payload differs from the stored one.
     Blob,
-    /// An export does not fit its journal.
+    /// An export does not match its journal.
     Export,
 }
 
-impl FindingKind {
-    /// The word in reports.
-    pub fn word(self) -> &'static str {
+impl JournalProblemKind {
+    /// The JSON word.
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Tampered => "tampered",
             Self::Truncated => "truncated",
@@ -52,32 +52,32 @@ impl FindingKind {
     }
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Report {
-    /// How many records were read.
+pub struct VerifyReport {
+    /// The number of records that were read.
     pub records: u64,
-    /// How many bytes were read.
+    /// The number of bytes that were read.
     pub bytes: u64,
     /// The hash of the last record.
     pub head: Option<Digest>,
-    /// What is not as it should be, in the order of the journal.
-    pub findings: Vec<Finding>,
-    /// How many findings there are beyond those.
+    /// The problems, in the order of the journal.
+    pub findings: Vec<JournalProblem>,
+    /// The number of problems that are not listed.
     pub more: u64,
 }
 
-impl Report {
-    /// Whether the journal is what was written.
+impl VerifyReport {
+    /// Whether the journal has no problems.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
     }
 }
 
-impl Report {
-    /// Adds something that was found beside the chain.
-    pub fn add(&mut self, kind: FindingKind, record: u64, reason: String) {
-        self.findings.push(Finding { kind, record, reason });
+impl VerifyReport {
+    /// Adds a problem that was found outside of the hash chain.
+    pub fn add(&mut self, kind: JournalProblemKind, record: u64, reason: String) {
+        self.findings.push(JournalProblem { kind, record, reason });
     }
 }
 
@@ -86,41 +86,45 @@ impl Report {
 pub struct Verifier {
     lines: u64,
     bytes: u64,
-    /// The hash the next line must carry as `prev`.
+    /// The hash that the next line must have as `prev`.
     last: Option<Digest>,
-    findings: Vec<Finding>,
+    findings: Vec<JournalProblem>,
     more: u64,
-    /// What the record at the saved head was, if it was passed.
+    /// Whether the record at the saved head had the saved hash, if it was read.
     at_saved: Option<bool>,
-    saved: Option<Head>,
+    saved: Option<JournalHead>,
 }
 
 impl Verifier {
-    /// A check of a journal whose saved state, if there is one, ends at `saved`.
-    pub fn new(saved: Option<Head>) -> Self {
+    /// A check of a journal whose saved state, if there is one, has the head `saved`.
+    pub fn new(saved: Option<JournalHead>) -> Self {
         Self { saved, ..Self::default() }
     }
 
-    /// Checks one line, given without its newline; says whether it is whole.
-    pub fn line(&mut self, line: &[u8]) -> bool {
+    /// Checks one line without its newline. Returns whether it is correct.
+    pub fn check_line(&mut self, line: &[u8]) -> bool {
         let number = self.lines;
         let before = self.findings.len() as u64 + self.more;
         self.lines += 1;
         self.bytes += line.len() as u64 + 1;
         let hash = match check_line(line) {
             Err(fault) => {
-                self.find(FindingKind::Tampered, number, fault.to_string());
+                self.add_problem(JournalProblemKind::Tampered, number, fault.to_string());
                 None
             }
             Ok(sealed) => {
-                if claimed_seq(line) != Some(number) {
-                    self.find(FindingKind::Tampered, number, "it has another number".to_owned());
+                if parse_seq(line) != Some(number) {
+                    self.add_problem(
+                        JournalProblemKind::Tampered,
+                        number,
+                        "its number is wrong".to_owned(),
+                    );
                 }
-                // After a broken line there is nothing to compare with.
+                // After a damaged line, there is no hash to compare with.
                 let expected = if number == 0 { Some(Digest::ZERO) } else { self.last };
                 if expected.is_some_and(|expected| expected != sealed.prev) {
-                    let reason = "it does not follow the record before it".to_owned();
-                    self.find(FindingKind::Tampered, number, reason);
+                    let reason = "it does not follow the previous record".to_owned();
+                    self.add_problem(JournalProblemKind::Tampered, number, reason);
                 }
                 Some(sealed.hash)
             }
@@ -130,42 +134,43 @@ impl Verifier {
             let same = hash == Some(saved.hash);
             self.at_saved = Some(same);
             if !same && hash.is_some() {
-                let reason = "it is not the record that was answered".to_owned();
-                self.find(FindingKind::Tampered, number, reason);
+                let reason = "it differs from the record that was answered".to_owned();
+                self.add_problem(JournalProblemKind::Tampered, number, reason);
             }
         }
         self.findings.len() as u64 + self.more == before
     }
 
-    /// Whether everything so far is what was written.
+    /// Whether there were no problems so far.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty()
     }
 
     /// Ends the check; `torn` bytes follow the last newline.
-    pub fn finish(mut self, torn: u64) -> Report {
+    pub fn finish(mut self, torn: u64) -> VerifyReport {
         let next = self.lines;
         match self.saved {
             Some(saved) if self.at_saved.is_none() => {
                 if torn > 0 {
-                    let reason = format!("{torn} bytes of it are left, without an end");
-                    self.find(FindingKind::Tampered, next, reason);
+                    let reason = format!("it is incomplete: only {torn} bytes of it are left");
+                    self.add_problem(JournalProblemKind::Tampered, next, reason);
                 } else {
                     let reason = if saved.seq == next {
                         "it is missing".to_owned()
                     } else {
                         format!("records {next} to {} are missing", saved.seq)
                     };
-                    self.find(FindingKind::Truncated, next, reason);
+                    self.add_problem(JournalProblemKind::Truncated, next, reason);
                 }
             }
             _ if torn > 0 => {
-                let reason = format!("{torn} bytes of a record that was never answered");
-                self.find(FindingKind::Torn, next, reason);
+                let reason =
+                    format!("an incomplete record of {torn} bytes, which was never answered");
+                self.add_problem(JournalProblemKind::Torn, next, reason);
             }
             _ => {}
         }
-        Report {
+        VerifyReport {
             records: self.lines,
             bytes: self.bytes,
             head: self.last,
@@ -174,9 +179,9 @@ impl Verifier {
         }
     }
 
-    fn find(&mut self, kind: FindingKind, record: u64, reason: String) {
-        if self.findings.len() < FINDINGS_MAX {
-            self.findings.push(Finding { kind, record, reason });
+    fn add_problem(&mut self, kind: JournalProblemKind, record: u64, reason: String) {
+        if self.findings.len() < PROBLEMS_LISTED_MAX {
+            self.findings.push(JournalProblem { kind, record, reason });
         } else {
             self.more += 1;
         }

@@ -1,4 +1,4 @@
-//! A journal for those who only look: as it was at one moment.
+//! A read-only view of a journal at one moment.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -10,88 +10,94 @@ use std::time::UNIX_EPOCH;
 use jackline_engine::{Definition, Digest, Timestamp};
 
 use crate::definitions::LoadedDefinitions;
-use crate::error::{Context as _, StoreError};
+use crate::error::{IoContext as _, StoreError};
 use crate::export::{self, Export};
-use crate::file_store::{JOURNAL_FILE, definition_in, journal_file};
-use crate::head::Head;
-use crate::lines::{Bytes, ScanError, for_each_line, last_line, locate};
-use crate::record::{Line, parse_record};
-use crate::session_entry::{Beginning, Location, SessionEntry};
-use crate::slots::SavedState;
-use crate::store::{DefinitionSource, Reading};
-use crate::{chain, lock, slots};
+use crate::file_store::{JOURNAL_FILE, journal_file, read_definition};
+use crate::head::JournalHead;
+use crate::lines::{ByteSource, ScanError, for_each_line, last_line, locate_record};
+use crate::record::{JournalLine, parse_record};
+use crate::session_entry::{JournalBeginning, JournalLocation, SessionEntry};
+use crate::state_slots::SavedState;
+use crate::store::{DefinitionSource, ReadMode};
+use crate::{chain, lock, state_slots};
 
-/// How much of a journal is read for its first two records.
+/// How much of a journal is read to find its first two records.
 const BEGINNING_BYTES_MAX: u64 = 16 << 20;
 
-/// A journal as it was at one moment: that of a session, a file of its own, or the journal in an
-/// export.
+/// A journal at one moment. It comes from a session, from a separate file, or from an export.
 pub struct JournalView {
     lines: LineSource,
-    /// How many bytes of it there were at that moment.
+    /// The length of the journal at that moment.
     end: u64,
-    saved: Option<SavedState>,
-    stored: StoredForms,
-    loaded: LoadedDefinitions,
+    saved_head: Option<SavedState>,
+    forms: FormSource,
+    definition_cache: LoadedDefinitions,
 }
 
-/// Where the records are.
+/// The source of the records.
 enum LineSource {
     File(File),
     Memory(Vec<u8>),
-    /// In memory, with everything else that the export says.
+    /// In memory, with the other fields of the export.
     Export(Vec<u8>, Box<Export>),
 }
 
-/// Where the definitions are that records name.
-enum StoredForms {
-    /// In a session's directory, or beside a journal that stands alone.
+/// The source of the definitions that records refer to.
+enum FormSource {
+    /// A session's directory, or the directory of a separate journal file.
     Directory(PathBuf),
     Memory(BTreeMap<Digest, Vec<u8>>),
 }
 
-impl Bytes for LineSource {
+impl ByteSource for LineSource {
     fn read_at(&self, out: &mut [u8], offset: u64) -> io::Result<usize> {
         match self {
-            Self::File(file) => Bytes::read_at(file, out, offset),
+            Self::File(file) => ByteSource::read_at(file, out, offset),
             Self::Memory(lines) | Self::Export(lines, _) => lines.read_at(out, offset),
         }
     }
 }
 
 impl JournalView {
-    /// Opens a journal file, alone or in its session's directory, or an export.
+    /// Opens a journal file or an export. A journal may be in its session's directory or alone.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        Self::open_file(path, Reading::Consistent, LoadedDefinitions::default())
+        Self::open_file(path, ReadMode::Consistent, LoadedDefinitions::default())
     }
 
     pub(crate) fn open_file(
         path: &Path,
-        reading: Reading,
+        reading: ReadMode,
         loaded: LoadedDefinitions,
     ) -> Result<Self, StoreError> {
         let directory = path.parent().unwrap_or(Path::new(".")).to_owned();
-        // Without the lock the state is read first, so that it is never ahead of a journal that is
-        // whole.
-        let glanced = if reading == Reading::Glance { saved_beside(path)? } else { None };
+        // Without the lock, the state must be read first, so that it is never newer than an intact
+        // journal.
+        let unlocked_state =
+            if reading == ReadMode::Unlocked { read_saved_state(path)? } else { None };
         let file = File::open(path).context("open the journal")?;
-        if let Some(export) = export::read(&file)? {
+        if let Some(export) = export::read_export(&file)? {
             return Ok(Self::of_export(export));
         }
         let saved = match reading {
-            Reading::Glance => glanced,
-            Reading::Consistent => {
-                // The lock is held for a moment: long enough that no record is half written.
+            ReadMode::Unlocked => unlocked_state,
+            ReadMode::Consistent => {
+                // The lock is needed only for a moment, to be sure that no record is half written.
                 lock::shared(&file)?;
-                saved_beside(path)?
+                read_saved_state(path)?
             }
         };
         let end = file.metadata().context("look at the journal")?.len();
-        if reading == Reading::Consistent {
+        if reading == ReadMode::Consistent {
             file.unlock().context("unlock the journal")?;
         }
-        let stored = StoredForms::Directory(directory);
-        Ok(Self { lines: LineSource::File(file), end, saved, stored, loaded })
+        let stored = FormSource::Directory(directory);
+        Ok(Self {
+            lines: LineSource::File(file),
+            end,
+            saved_head: saved,
+            forms: stored,
+            definition_cache: loaded,
+        })
     }
 
     fn of_export(mut export: Export) -> Self {
@@ -99,17 +105,23 @@ impl JournalView {
         export.journal.clear();
         let stored = std::mem::take(&mut export.stored_definitions);
         let stored = stored.into_iter().map(|(digest, form)| (digest, form.into_bytes()));
-        let stored = StoredForms::Memory(stored.collect());
+        let stored = FormSource::Memory(stored.collect());
         let end = lines.len() as u64;
         let lines = LineSource::Export(lines, Box::new(export));
-        Self { lines, end, saved: None, stored, loaded: LoadedDefinitions::default() }
+        Self {
+            lines,
+            end,
+            saved_head: None,
+            forms: stored,
+            definition_cache: LoadedDefinitions::default(),
+        }
     }
 
-    /// A journal whose records a store has read, in order and without newlines, with the state
-    /// that was saved last and the stored forms of the definitions.
+    /// A journal from records that a store has read, in order and without newlines, with the last
+    /// saved state and the stored forms of the definitions.
     pub fn of_records<'a>(
         records: impl Iterator<Item = &'a [u8]>,
-        saved: Option<(Head, Vec<u8>)>,
+        saved: Option<(JournalHead, Vec<u8>)>,
         definitions: BTreeMap<Digest, Vec<u8>>,
     ) -> Self {
         Self::in_memory(records, saved, definitions, LoadedDefinitions::default())
@@ -117,7 +129,7 @@ impl JournalView {
 
     pub(crate) fn in_memory<'a>(
         records: impl Iterator<Item = &'a [u8]>,
-        saved: Option<(Head, Vec<u8>)>,
+        saved: Option<(JournalHead, Vec<u8>)>,
         stored: BTreeMap<Digest, Vec<u8>>,
         loaded: LoadedDefinitions,
     ) -> Self {
@@ -130,23 +142,29 @@ impl JournalView {
             }
         }
         let saved = saved.map(|(head, bytes)| SavedState { head, journal_bytes: saved_end, bytes });
-        let (end, stored) = (lines.len() as u64, StoredForms::Memory(stored));
-        Self { lines: LineSource::Memory(lines), end, saved, stored, loaded }
+        let (end, stored) = (lines.len() as u64, FormSource::Memory(stored));
+        Self {
+            lines: LineSource::Memory(lines),
+            end,
+            saved_head: saved,
+            forms: stored,
+            definition_cache: loaded,
+        }
     }
 
-    /// The head of the state that was saved beside it.
-    pub fn saved(&self) -> Option<Head> {
-        self.saved.as_ref().map(|saved| saved.head)
+    /// The head of the state that was saved beside the journal.
+    pub fn saved_head(&self) -> Option<JournalHead> {
+        self.saved_head.as_ref().map(|saved| saved.head)
     }
 
-    /// The state that was saved beside it, and the head it belongs to; none where the journal is
-    /// shorter than the state says.
-    pub fn saved_state(&self) -> Option<(Head, &[u8])> {
-        let saved = self.saved.as_ref().filter(|saved| saved.journal_bytes <= self.end)?;
+    /// The state that was saved beside the journal, with its head; `None` if the journal is shorter
+    /// than the state requires.
+    pub fn saved_state(&self) -> Option<(JournalHead, &[u8])> {
+        let saved = self.saved_head.as_ref().filter(|saved| saved.journal_bytes <= self.end)?;
         Some((saved.head, &saved.bytes))
     }
 
-    /// The export that it lies in, without its records and definitions.
+    /// The export that contains the journal, without its records and definitions.
     pub fn export(&self) -> Option<&Export> {
         match &self.lines {
             LineSource::Export(_, export) => Some(export),
@@ -154,42 +172,42 @@ impl JournalView {
         }
     }
 
-    /// Understands a record, with the definitions that it names.
-    pub fn parse(&self, line: &[u8]) -> Result<Line, StoreError> {
+    /// Parses a record, and loads the definitions that it refers to.
+    pub fn parse(&self, line: &[u8]) -> Result<JournalLine, StoreError> {
         let mut line = parse_record(line)?;
-        line.load(|digest| self.definition(digest))?;
+        line.load_definitions(|digest| self.definition(digest))?;
         Ok(line)
     }
 
-    /// A definition that a record names.
+    /// A definition that a record refers to.
     pub fn definition(&self, digest: &Digest) -> Result<Arc<Definition>, StoreError> {
-        self.loaded.load(digest, || self.stored_form(digest))
+        self.definition_cache.load(digest, || self.stored_form(digest))
     }
 
-    /// The stored form of a definition that a record names.
+    /// The stored form of a definition that a record refers to.
     pub fn stored_form(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        match &self.stored {
-            StoredForms::Memory(forms) => Ok(forms.get(digest).cloned()),
-            StoredForms::Directory(directory) => definition_in(directory, digest),
+        match &self.forms {
+            FormSource::Memory(forms) => Ok(forms.get(digest).cloned()),
+            FormSource::Directory(directory) => read_definition(directory, digest),
         }
     }
 
-    /// One record, without its newline; none if there is no such record.
+    /// One record without its newline; `None` if there is no such record.
     pub fn record(&self, seq: u64) -> Result<Option<Vec<u8>>, StoreError> {
         let mut found = None;
         self.read_from(seq, |line| {
             found = Some(line.to_vec());
-            Err(Enough::Found)
+            Err(StopReading::Found)
         })
         .or_else(|enough| match enough {
-            Enough::Found => Ok(0),
-            Enough::Failed(error) => Err(error),
+            StopReading::Found => Ok(0),
+            StopReading::Failed(error) => Err(error),
         })?;
         Ok(found)
     }
 
-    /// Calls `each` for every record, without its newline, and says how many bytes follow the last
-    /// one: a record that is not whole.
+    /// Calls `each` for every record, without its newline. Returns how many bytes follow the last
+    /// record; they are an incomplete record.
     pub fn for_each<E: From<StoreError>>(
         &self,
         each: impl FnMut(&[u8]) -> Result<(), E>,
@@ -203,12 +221,12 @@ impl JournalView {
         seq: u64,
         each: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<u64, E> {
-        let saved = self.saved.as_ref().filter(|saved| saved.head.seq + 1 == seq);
+        let saved = self.saved_head.as_ref().filter(|saved| saved.head.seq + 1 == seq);
         let from = match saved {
             _ if seq == 0 => 0,
             Some(saved) => saved.journal_bytes.min(self.end),
             None => {
-                let located = locate(&self.lines, seq, (0, self.end));
+                let located = locate_record(&self.lines, seq, (0, self.end));
                 let located = located.context("read the journal").map_err(E::from)?;
                 let Some(at) = located else { return Ok(0) };
                 at
@@ -217,7 +235,7 @@ impl JournalView {
         self.for_each_from(from, each)
     }
 
-    /// The same for the last records, so that a long journal costs no more than a short one.
+    /// The same for the last records, so that a long journal takes no longer than a short one.
     pub fn for_each_of_last<E: From<StoreError>>(
         &self,
         records: u64,
@@ -230,8 +248,8 @@ impl JournalView {
     /// The number of the last record.
     pub fn last_seq(&self) -> Result<Option<u64>, StoreError> {
         let last = last_line(&self.lines, self.end);
-        let last = last.map_err(|error| error.or_io("read the journal"))?;
-        Ok(last.and_then(|line| chain::claimed_seq(&line)))
+        let last = last.map_err(|error| error.into_store_error("read the journal"))?;
+        Ok(last.and_then(|line| chain::parse_seq(&line)))
     }
 
     fn for_each_from<E: From<StoreError>>(
@@ -244,19 +262,19 @@ impl JournalView {
         let scanned = for_each_line(&self.lines, from, &mut |line| {
             read += line.len() as u64 + 1;
             if read > self.end {
-                // Written since this view was taken.
-                return Err(ScanError::Enough);
+                // Another process has written this record after the view was opened.
+                return Err(ScanError::Stopped);
             }
             each(line).map_err(|error| {
                 failed = Some(error);
-                ScanError::Enough
+                ScanError::Stopped
             })
         });
         match (failed, scanned) {
             (Some(error), _) => Err(error),
             (None, Ok(torn)) => Ok(if read + torn > self.end { self.end - read } else { torn }),
-            (None, Err(ScanError::Enough)) => Ok(0),
-            (None, Err(error)) => Err(error.or_io("read the journal").into()),
+            (None, Err(ScanError::Stopped)) => Ok(0),
+            (None, Err(error)) => Err(error.into_store_error("read the journal").into()),
         }
     }
 }
@@ -268,49 +286,49 @@ impl DefinitionSource for JournalView {
 }
 
 /// Why reading ended before the last record.
-enum Enough {
+enum StopReading {
     Found,
     Failed(StoreError),
 }
 
-impl From<StoreError> for Enough {
+impl From<StoreError> for StopReading {
     fn from(error: StoreError) -> Self {
         Self::Failed(error)
     }
 }
 
-/// The newer state in the file beside a journal that lies in its session's directory.
-fn saved_beside(path: &Path) -> Result<Option<SavedState>, StoreError> {
+/// The saved state beside a journal in its session's directory.
+fn read_saved_state(path: &Path) -> Result<Option<SavedState>, StoreError> {
     let beside = path.file_name().is_some_and(|name| name == JOURNAL_FILE);
     match File::open(path.with_file_name("state")) {
-        Ok(state) if beside => slots::read(&state),
+        Ok(state) if beside => state_slots::read_state(&state),
         _ => Ok(None),
     }
 }
 
 impl SessionEntry {
-    /// The session of a journal file or an export that a person named; none where there is no such
-    /// file. A file that begins like an export and is not a complete one is an error.
+    /// The session of a journal file or an export that a person passed; `None` if there is no such
+    /// file. A file that begins like an export but is not a complete one is an error.
     pub fn of_file(file: &Path) -> Result<Option<Self>, StoreError> {
         let Some(modified) = modified(file) else { return Ok(None) };
         let beginning = match read_beginning(file) {
             Err(error @ StoreError::Export { .. }) => return Err(error),
             beginning => beginning.unwrap_or_default(),
         };
-        Ok(Some(Self::new(Location::File(file.to_owned()), beginning, modified)))
+        Ok(Some(Self::new(JournalLocation::File(file.to_owned()), beginning, modified)))
     }
 
-    /// The session in a directory of the file store; none where there is no journal in it.
+    /// The session in a directory of the file store; `None` if it contains no journal.
     pub(crate) fn in_directory(directory: PathBuf) -> Option<Self> {
         let file = journal_file(&directory);
         let modified = modified(&file)?;
         let beginning = read_beginning(&file).unwrap_or_default();
-        Some(Self::new(Location::Directory(directory), beginning, modified))
+        Some(Self::new(JournalLocation::Directory(directory), beginning, modified))
     }
 }
 
-/// When a file was last written to; nothing where it is no file.
-#[expect(clippy::option_option, reason = "a file system may keep no time of a file")]
+/// When a file was last written to; `None` if it is not a file.
+#[expect(clippy::option_option, reason = "a file system may not store modification times")]
 pub(crate) fn modified(file: &Path) -> Option<Option<Timestamp>> {
     let metadata = fs::metadata(file).ok().filter(fs::Metadata::is_file)?;
     let since = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
@@ -318,10 +336,10 @@ pub(crate) fn modified(file: &Path) -> Option<Option<Timestamp>> {
 }
 
 /// The first two records of a journal file or an export.
-fn read_beginning(path: &Path) -> Result<Beginning, StoreError> {
+fn read_beginning(path: &Path) -> Result<JournalBeginning, StoreError> {
     let file = File::open(path).context("open the journal")?;
-    if let Some(export) = export::read(&file)? {
-        return Ok(Beginning::of(export.journal.iter().map(String::as_bytes)));
+    if let Some(export) = export::read_export(&file)? {
+        return Ok(JournalBeginning::of(export.journal.iter().map(String::as_bytes)));
     }
     let mut bytes = Vec::new();
     let mut chunk = [0; 16 * 1024];
@@ -338,21 +356,24 @@ fn read_beginning(path: &Path) -> Result<Beginning, StoreError> {
     }
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let lines = bytes.get(..whole).unwrap_or_default();
-    Ok(Beginning::of(lines.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end)))
+    Ok(JournalBeginning::of(
+        lines.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end),
+    ))
 }
 
-impl Beginning {
-    /// Understands the first two of some lines.
+impl JournalBeginning {
+    /// Parses the first two lines.
     pub(crate) fn of<'a>(mut lines: impl Iterator<Item = &'a [u8]>) -> Self {
         let Some(first) = lines.next() else { return Self { is_empty: true, ..Self::default() } };
         let mut beginning = Self::default();
         match parse_record(first) {
-            Ok(Line::Opened(opened)) => beginning.opened = Some(*opened),
-            // Another version wrote it; anything else is no first record.
+            Ok(JournalLine::Opened(opened)) => beginning.opened = Some(*opened),
+            // Another version wrote this record. Any other error means that it is not a first
+            // record.
             Err(error) if error.seq == "0" => beginning.unreadable = Some(error),
-            Ok(Line::Event(_)) | Err(_) => {}
+            Ok(JournalLine::Event(_)) | Err(_) => {}
         }
-        if let Some(Ok(Line::Event(record))) = lines.next().map(parse_record) {
+        if let Some(Ok(JournalLine::Event(record))) = lines.next().map(parse_record) {
             beginning.first_event = Some(record.event);
         }
         beginning

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use jackline_journal::{FileStore, MemoryStore, Store, contract};
 
 #[test]
-fn the_file_store_is_a_store() {
+fn the_file_store_passes_the_contract() {
     let homes = RefCell::new(Vec::new());
     let make = || -> Box<dyn Store> {
         let home = tempfile::tempdir().unwrap();
@@ -17,6 +17,6 @@ fn the_file_store_is_a_store() {
 }
 
 #[test]
-fn the_memory_store_is_a_store() {
+fn the_memory_store_passes_the_contract() {
     assert_eq!(contract::run(&|| Box::new(MemoryStore::default())), Ok(()));
 }

@@ -1,5 +1,5 @@
-//! A journal that is damaged is never taken for a whole one: a flipped bit, a
-//! cut and a torn tail are told apart, and the record is named.
+//! A damaged journal never counts as intact. Changed bits, truncation and an incomplete last record
+//! are distinguished, and the record is reported.
 
 #![expect(
     clippy::unwrap_used,
@@ -13,28 +13,29 @@ use std::path::PathBuf;
 
 use jackline_engine::definition::StoredDefinition;
 use jackline_engine::{Digest, EventId, Facts, Now, SessionId, Timestamp, wire};
-use jackline_journal::{
-    Body, Finding, FindingKind, Head, JournalView, Line, Log, Opened, OpenedDefinition, Report,
-    Store as _, StoreError, Verifier, parse_record,
-};
 use jackline_journal::{FileStore, check_line};
+use jackline_journal::{
+    JournalHead, JournalLine, JournalProblem, JournalProblemKind, JournalView, OpenedDefinition,
+    OpeningRecord, RecordBody, SessionLog, Store as _, StoreError, Verifier, VerifyReport,
+    parse_record,
+};
 use serde_json::json;
 use serde_json::value::to_raw_value;
 use tempfile::TempDir;
 
-/// How many records the journal has, the opening included.
+/// The number of records in the journal, with the opening.
 const RECORDS: u64 = 60;
 
-/// The hash that ends a line, with its quotes, brace and newline.
+/// The length of the hash at the end of a line, with its quotes, brace and newline.
 const END_BYTES: usize = 64 + 4;
 
-/// The trials of the table.
+/// The number of random trials in each test.
 const TRIALS: u64 = 1000;
 
-/// Numbers that look random and are the same in every run.
-struct Xorshift(u64);
+/// Numbers that look random and are equal in every test run.
+struct TestRandom(u64);
 
-impl Xorshift {
+impl TestRandom {
     fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -43,18 +44,18 @@ impl Xorshift {
     }
 }
 
-/// A journal on disk, with what it was when it was whole.
-struct Journal {
+/// A journal on disk, with its original contents.
+struct DamagedJournal {
     _home: TempDir,
     store: FileStore,
     session: SessionId,
     bytes: Vec<u8>,
     /// The head after each record.
-    heads: Vec<Head>,
+    heads: Vec<JournalHead>,
 }
 
-impl Journal {
-    /// A journal whose state was saved with record `saved`, or not at all.
+impl DamagedJournal {
+    /// A journal whose state was saved with record `saved`, or has no state.
     fn new(saved: Option<u64>) -> Self {
         let home = tempfile::tempdir().unwrap();
         let store = FileStore::new(home.path(), 7);
@@ -83,13 +84,13 @@ impl Journal {
         self.store.directory(&self.session).join("ids")
     }
 
-    /// Where a record begins.
+    /// The offset of a record.
     fn start(&self, record: u64) -> usize {
         let lines = self.bytes.split_inclusive(|byte| *byte == b'\n');
         lines.take(usize::try_from(record).unwrap()).map(<[u8]>::len).sum()
     }
 
-    /// The record that a byte is in.
+    /// The record that contains a byte.
     fn record_at(&self, byte: usize) -> u64 {
         self.bytes[..byte].split(|byte| *byte == b'\n').count() as u64 - 1
     }
@@ -98,46 +99,46 @@ impl Journal {
         fs::write(self.path(), bytes).unwrap();
     }
 
-    /// What `jackline verify` would find.
-    fn verify(&self) -> Report {
+    /// The result of `jackline verify`.
+    fn verify(&self) -> VerifyReport {
         let journal = JournalView::open(&self.path()).unwrap();
-        let mut verifier = Verifier::new(journal.saved());
+        let mut verifier = Verifier::new(journal.saved_head());
         let torn = journal
             .for_each(|line| {
-                verifier.line(line);
+                verifier.check_line(line);
                 Ok::<(), StoreError>(())
             })
             .unwrap();
         verifier.finish(torn)
     }
 
-    fn open(&self) -> Box<dyn Log> {
+    fn open(&self) -> Box<dyn SessionLog> {
         let mut log = self.store.open(&self.session).unwrap();
         log.lock().unwrap();
         log
     }
 
-    /// What the next one who wants to append finds, and how much was repaired.
-    fn head(&self) -> Result<(Option<Head>, Option<u64>), StoreError> {
+    /// The head that the next writer finds, and how many bytes were repaired.
+    fn head(&self) -> Result<(Option<JournalHead>, Option<u64>), StoreError> {
         let mut log = self.open();
-        log.head().map(|head| (head, log.take_repaired()))
+        log.head().map(|head| (head, log.take_repaired_bytes()))
     }
 
-    /// The record of an id, by its number.
+    /// The number of the record with an event id.
     fn find(&self, id: &str) -> Option<u64> {
-        let line = self.open().find(&EventId::parse(id).unwrap()).unwrap()?;
+        let line = self.open().find_event(&EventId::parse(id).unwrap()).unwrap()?;
         match parse_record(&line).unwrap() {
-            Line::Event(record) => Some(record.seq),
-            Line::Opened(_) => panic!("an opening has no id"),
+            JournalLine::Event(record) => Some(record.seq),
+            JournalLine::Opened(_) => panic!("an opening has no id"),
         }
     }
 }
 
-fn opening(session: &SessionId) -> Body {
-    Body::opened(&Opened {
+fn opening(session: &SessionId) -> RecordBody {
+    RecordBody::opened(&OpeningRecord {
         session: session.clone(),
         at: Timestamp::from_ms(1),
-        place: jackline_engine::Place::default(),
+        place: jackline_engine::SessionLocation::default(),
         definition: OpenedDefinition {
             checksum: Digest::of(b""),
             lowered: StoredDefinition::new(std::sync::Arc::default()),
@@ -145,19 +146,19 @@ fn opening(session: &SessionId) -> Body {
     })
 }
 
-/// Records of many lengths, with letters of more than one byte, each with an id.
-fn record(seq: u64) -> Body {
+/// Records of many lengths, with multi-byte characters, each with an id.
+fn record(seq: u64) -> RecordBody {
     let text = "Jäckline ✓ ".repeat(usize::try_from(seq % 7 * seq % 23).unwrap());
     let event = json!({"session": "s", "id": format!("e{seq}"), "event": "tool_proposed",
         "call": format!("c{seq}"), "tool": "t", "args": { "text": text }});
     let event = wire::parse_line(event.to_string().as_bytes(), None).unwrap();
     let facts = Facts::at(Now::wall(Timestamp::from_ms(i64::try_from(seq).unwrap())));
     let verdict = to_raw_value(&json!({"v": 1, "seq": seq, "decision": "allow"})).unwrap();
-    Body::event(seq, &event, &facts, &verdict, &[], None)
+    RecordBody::event(seq, &event, &facts, &verdict, &[], None)
 }
 
-/// A journal with one bit flipped, and the byte it is in.
-fn flipped(bytes: &[u8], random: &mut Xorshift) -> (Vec<u8>, usize) {
+/// A journal with one changed bit, and the offset of its byte.
+fn flip_bit(bytes: &[u8], random: &mut TestRandom) -> (Vec<u8>, usize) {
     let at = random.below(bytes.len());
     let mut damaged = bytes.to_vec();
     damaged[at] ^= 1 << random.below(8);
@@ -166,21 +167,21 @@ fn flipped(bytes: &[u8], random: &mut Xorshift) -> (Vec<u8>, usize) {
 
 #[test]
 fn a_whole_journal_is_clean() {
-    let journal = Journal::new(Some(RECORDS - 1));
+    let journal = DamagedJournal::new(Some(RECORDS - 1));
     let report = journal.verify();
     assert_eq!((report.records, report.findings, report.more), (RECORDS, Vec::new(), 0));
     assert_eq!(journal.head().unwrap(), (journal.heads.last().copied(), None));
 }
 
 #[test]
-fn one_flipped_bit_anywhere_is_found_and_its_record_named() {
-    let journal = Journal::new(Some(RECORDS - 1));
-    let mut random = Xorshift(0x6a61_636b);
-    // What is looked at before an append: the end of the last record.
-    let looked_at = journal.bytes.len() - END_BYTES;
+fn any_changed_bit_is_found_and_its_record_is_reported() {
+    let journal = DamagedJournal::new(Some(RECORDS - 1));
+    let mut random = TestRandom(0x6a61_636b);
+    // Only the end of the last record is checked before an append.
+    let checked_from = journal.bytes.len() - END_BYTES;
     let (mut refused, mut newlines) = (0, 0);
     for trial in 0..TRIALS {
-        let (damaged, at) = flipped(&journal.bytes, &mut random);
+        let (damaged, at) = flip_bit(&journal.bytes, &mut random);
         journal.write(&damaged);
         let record = journal.record_at(at);
         let report = journal.verify();
@@ -191,11 +192,11 @@ fn one_flipped_bit_anywhere_is_found_and_its_record_named() {
             first.record == record || (newline && first.record == record + 1),
             "trial {trial}: a flip in record {record} was found as {first:?}"
         );
-        assert_eq!(first.kind.word(), "tampered", "trial {trial}: byte {at}");
-        // Whether or not the gate looks that far back, it repairs nothing.
+        assert_eq!(first.kind.as_str(), "tampered", "trial {trial}: byte {at}");
+        // Whether or not the gate reads that record, it does not repair it.
         match journal.head() {
             Ok(found) => {
-                assert!(at < looked_at, "trial {trial}: byte {at}");
+                assert!(at < checked_from, "trial {trial}: byte {at}");
                 assert_eq!(found, (journal.heads.last().copied(), None), "trial {trial}");
             }
             Err(StoreError::Tampered { record, .. }) => {
@@ -204,14 +205,18 @@ fn one_flipped_bit_anywhere_is_found_and_its_record_named() {
             }
             Err(other) => panic!("trial {trial}: {other}"),
         }
-        assert_eq!(fs::read(journal.path()).unwrap(), damaged, "trial {trial}: it was changed");
+        assert_eq!(
+            fs::read(journal.path()).unwrap(),
+            damaged,
+            "trial {trial}: the file was changed"
+        );
     }
     println!("{TRIALS} flips found, {newlines} in a newline, {refused} refused before an append");
 }
 
 #[test]
-fn every_byte_of_the_last_record_counts() {
-    let journal = Journal::new(Some(RECORDS - 1));
+fn every_byte_of_the_last_record_is_checked() {
+    let journal = DamagedJournal::new(Some(RECORDS - 1));
     for at in journal.start(RECORDS - 1)..journal.bytes.len() {
         let mut damaged = journal.bytes.clone();
         damaged[at] ^= 1 << (at % 8);
@@ -222,14 +227,14 @@ fn every_byte_of_the_last_record_counts() {
     }
 }
 
-/// Without a state the whole journal is read, so the gate itself finds it.
+/// Without a saved state, the gate reads the whole journal and finds the damage.
 #[test]
 fn without_a_state_the_gate_refuses_any_flipped_bit() {
-    let journal = Journal::new(None);
-    let mut random = Xorshift(0x6c69_6e65);
+    let journal = DamagedJournal::new(None);
+    let mut random = TestRandom(0x6c69_6e65);
     for trial in 0..TRIALS / 4 {
-        // Without a state, nobody knows that the last newline was ever there.
-        let (damaged, at) = flipped(&journal.bytes[..journal.bytes.len() - 1], &mut random);
+        // Without a saved state, a missing last newline can't be detected.
+        let (damaged, at) = flip_bit(&journal.bytes[..journal.bytes.len() - 1], &mut random);
         let damaged = [damaged.as_slice(), b"\n"].concat();
         journal.write(&damaged);
         let record = journal.record_at(at);
@@ -240,95 +245,103 @@ fn without_a_state_the_gate_refuses_any_flipped_bit() {
             }
             other => panic!("trial {trial}: byte {at}: {other:?}"),
         }
-        assert_eq!(fs::read(journal.path()).unwrap(), damaged, "trial {trial}: it was changed");
+        assert_eq!(
+            fs::read(journal.path()).unwrap(),
+            damaged,
+            "trial {trial}: the file was changed"
+        );
     }
 }
 
 #[test]
 fn a_journal_cut_after_any_record_is_truncated() {
-    let journal = Journal::new(Some(RECORDS - 1));
-    for kept in 0..RECORDS {
-        journal.write(&journal.bytes[..journal.start(kept)]);
+    let journal = DamagedJournal::new(Some(RECORDS - 1));
+    for records in 0..RECORDS {
+        journal.write(&journal.bytes[..journal.start(records)]);
         let last = RECORDS - 1;
-        let reason = if kept == last {
+        let reason = if records == last {
             "it is missing".to_owned()
         } else {
-            format!("records {kept} to {last} are missing")
+            format!("records {records} to {last} are missing")
         };
         assert_eq!(
             journal.verify().findings,
-            [Finding { kind: FindingKind::Truncated, record: kept, reason }],
-            "{kept} records are left"
+            [JournalProblem { kind: JournalProblemKind::Truncated, record: records, reason }],
+            "{records} records are left"
         );
-        let found = kept.checked_sub(1).map_or("none".to_owned(), |last| last.to_string());
+        let found = records.checked_sub(1).map_or("none".to_owned(), |last| last.to_string());
         assert_eq!(
             journal.head().unwrap_err().to_string(),
             format!(
-                "the journal was truncated: it ends at record {found}, and record {last} was answered"
+                "the journal was truncated: it ends at record {found}, but record {last} was answered"
             )
         );
     }
 }
 
 #[test]
-fn a_journal_that_is_gone_is_truncated() {
-    let journal = Journal::new(Some(RECORDS - 1));
+fn a_missing_journal_counts_as_truncated() {
+    let journal = DamagedJournal::new(Some(RECORDS - 1));
     fs::remove_file(journal.path()).unwrap();
     let error = journal.head().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the journal was truncated: it ends at record none, and record 59 was answered"
+        "the journal was truncated: it ends at record none, but record 59 was answered"
     );
 }
 
 #[test]
 fn an_answered_record_cut_at_any_byte_is_tampered_with() {
-    let journal = Journal::new(Some(RECORDS - 1));
+    let journal = DamagedJournal::new(Some(RECORDS - 1));
     let start = journal.start(RECORDS - 1);
     for end in start + 1..journal.bytes.len() {
         let damaged = &journal.bytes[..end];
         journal.write(damaged);
-        let reason = format!("{} bytes of it are left, without an end", end - start);
+        let reason = format!("it is incomplete: only {} bytes of it are left", end - start);
         assert_eq!(
             journal.verify().findings,
-            [Finding { kind: FindingKind::Tampered, record: RECORDS - 1, reason }],
+            [JournalProblem { kind: JournalProblemKind::Tampered, record: RECORDS - 1, reason }],
             "cut at {end}"
         );
         assert!(matches!(journal.head(), Err(StoreError::Truncated { .. })), "cut at {end}");
-        assert_eq!(fs::read(journal.path()).unwrap(), damaged, "cut at {end}: it was changed");
+        assert_eq!(
+            fs::read(journal.path()).unwrap(),
+            damaged,
+            "cut at {end}: the file was changed"
+        );
     }
 }
 
 #[test]
-fn a_record_that_was_never_answered_is_torn_and_repaired_at_any_byte() {
+fn an_incomplete_unanswered_record_is_removed() {
     let saved = RECORDS - 2;
-    let journal = Journal::new(Some(saved));
+    let journal = DamagedJournal::new(Some(saved));
     let start = journal.start(RECORDS - 1);
     let before = journal.heads.iter().find(|head| head.seq == saved).copied();
     for end in start + 1..journal.bytes.len() {
         journal.write(&journal.bytes[..end]);
         let torn = (end - start) as u64;
-        let reason = format!("{torn} bytes of a record that was never answered");
+        let reason = format!("an incomplete record of {torn} bytes, which was never answered");
         assert_eq!(
             journal.verify().findings,
-            [Finding { kind: FindingKind::Torn, record: RECORDS - 1, reason }],
+            [JournalProblem { kind: JournalProblemKind::Torn, record: RECORDS - 1, reason }],
             "cut at {end}"
         );
         assert_eq!(journal.head().unwrap(), (before, Some(torn)), "cut at {end}");
         assert_eq!(fs::read(journal.path()).unwrap(), journal.bytes[..start], "cut at {end}");
         assert!(journal.verify().is_clean(), "cut at {end}");
     }
-    // A whole record beyond the state was written and not answered: it stays.
+    // A complete record after the state was written but not answered. It stays.
     journal.write(&journal.bytes);
     assert_eq!(journal.head().unwrap(), (journal.heads.last().copied(), None));
 }
 
 #[test]
-fn a_complete_bad_line_beyond_the_state_is_tampering_not_a_torn_tail() {
+fn a_complete_invalid_line_after_the_state_is_tampering() {
     let saved = RECORDS - 2;
-    let journal = Journal::new(Some(saved));
+    let journal = DamagedJournal::new(Some(saved));
     let start = journal.start(RECORDS - 1);
-    let mut random = Xorshift(0x6a6c);
+    let mut random = TestRandom(0x6a6c);
     for trial in 0..200 {
         let at = start + random.below(journal.bytes.len() - 1 - start);
         let mut damaged = journal.bytes.clone();
@@ -337,24 +350,28 @@ fn a_complete_bad_line_beyond_the_state_is_tampering_not_a_torn_tail() {
         let error = journal.head().unwrap_err().to_string();
         let expected = "the journal was tampered with at record 59";
         assert!(error.starts_with(expected), "trial {trial}: {error}");
-        assert_eq!(fs::read(journal.path()).unwrap(), damaged, "trial {trial}: it was changed");
+        assert_eq!(
+            fs::read(journal.path()).unwrap(),
+            damaged,
+            "trial {trial}: the file was changed"
+        );
     }
     let foreign = [journal.bytes.as_slice(), b"{\"v\":1}\n"].concat();
     journal.write(&foreign);
     assert_eq!(
         journal.head().unwrap_err().to_string(),
-        "the journal was tampered with at record 60: it does not end in a hash"
+        "the journal was tampered with at record 60: it does not end with a hash"
     );
 }
 
 #[test]
-fn records_that_were_moved_or_taken_out_are_found() {
-    let journal = Journal::new(Some(RECORDS - 1));
+fn moved_or_removed_records_are_found() {
+    let journal = DamagedJournal::new(Some(RECORDS - 1));
     let lines: Vec<&[u8]> = journal.bytes.split_inclusive(|byte| *byte == b'\n').collect();
     let first = |order: &[&[u8]]| {
         journal.write(&order.concat());
         let found = journal.verify().findings;
-        found.first().map(|finding| (finding.kind.word(), finding.record))
+        found.first().map(|finding| (finding.kind.as_str(), finding.record))
     };
     let mut without = lines.clone();
     without.remove(20);
@@ -365,18 +382,18 @@ fn records_that_were_moved_or_taken_out_are_found() {
     let mut doubled = lines.clone();
     doubled.insert(20, lines[20]);
     assert_eq!(first(&doubled), Some(("tampered", 21)));
-    // Every line is sealed all the same: it is the chain that shows it.
+    // Every line has a valid hash of its own. Only the chain shows the change.
     assert!(lines.iter().all(|line| check_line(&line[..line.len() - 1]).is_ok()));
 }
 
 #[test]
-fn a_table_of_ids_that_is_gone_or_cut_is_made_again() {
-    let journal = Journal::new(Some(RECORDS - 1));
+fn a_missing_or_truncated_table_of_ids_is_created_again() {
+    let journal = DamagedJournal::new(Some(RECORDS - 1));
     let whole = fs::read(journal.ids_path()).unwrap();
     for length in [None, Some(0), Some(7), Some(23), Some(24)] {
         match length {
             None => fs::remove_file(journal.ids_path()).unwrap(),
-            // Without its entries the table covers nothing.
+            // A table without entries covers no records.
             Some(24) => fs::write(journal.ids_path(), [&whole[..16], &[0; 8]].concat()).unwrap(),
             Some(length) => fs::write(journal.ids_path(), &whole[..length]).unwrap(),
         }
@@ -387,27 +404,27 @@ fn a_table_of_ids_that_is_gone_or_cut_is_made_again() {
     }
 }
 
-/// The table is a cache. A resend that it does not know must not be decided
-/// again: the same event would be written down twice.
+/// The table is a cache. A resend that the table does not contain must not be decided again,
+/// because the event would be recorded twice.
 #[test]
-fn a_table_of_ids_that_is_damaged_is_not_believed() {
-    let journal = Journal::new(Some(RECORDS - 1));
+fn a_damaged_table_of_ids_is_not_used() {
+    let journal = DamagedJournal::new(Some(RECORDS - 1));
     let whole = fs::read(journal.ids_path()).unwrap();
     let expected: Vec<Option<u64>> = (1..RECORDS).map(Some).collect();
-    let mut random = Xorshift(0x6964_7300);
+    let mut random = TestRandom(0x6964_7300);
     let mut damages: Vec<(String, Vec<u8>)> =
-        (0..40).map(|trial| (format!("flip {trial}"), flipped(&whole, &mut random).0)).collect();
+        (0..40).map(|trial| (format!("flip {trial}"), flip_bit(&whole, &mut random).0)).collect();
     damages.push(("cut after its header".to_owned(), whole[..64].to_vec()));
     damages.push(("cut in the middle".to_owned(), whole[..whole.len() / 2].to_vec()));
-    let mut believed = Vec::new();
+    let mut wrong_results = Vec::new();
     for (damage, bytes) in damages {
         fs::write(journal.ids_path(), bytes).unwrap();
         let found: Vec<Option<u64>> =
             (1..RECORDS).map(|seq| journal.find(&format!("e{seq}"))).collect();
         if found != expected {
             let lost = found.iter().filter(|found| found.is_none()).count();
-            believed.push(format!("{damage}: {lost} ids lost"));
+            wrong_results.push(format!("{damage}: {lost} ids lost"));
         }
     }
-    assert!(believed.is_empty(), "{}", believed.join("\n"));
+    assert!(wrong_results.is_empty(), "{}", wrong_results.join("\n"));
 }

@@ -1,12 +1,15 @@
-//! MCP: a proxy that stands before any server, and a server of bounded tools.
+//! MCP: a proxy in front of any MCP server, and a server of bounded workspace tools.
 
-mod lines;
-mod mcp_front;
-mod page;
-mod params;
+mod bounded_lines;
+mod call_params;
+mod mcp_session_gate;
+mod page_tool;
+mod result_size_meta;
 pub mod serve;
-mod shown;
 mod wrap;
 
-pub use mcp_front::Opening;
-pub use wrap::{Address, AddressError, Behind, Encryption, Ends, Wrap, WrapError, run as wrap};
+pub use mcp_session_gate::McpSessionOpening;
+pub use wrap::{
+    AddressError, Encryption, ProxyError, ProxySetup, ProxyStreams, ServerAddress, ServerTarget,
+    run_proxy as wrap,
+};

@@ -1,58 +1,63 @@
-//! Anthropic's Messages.
+//! The Anthropic Messages API.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::ask::{End, Hearer, Message, Reply, Request, ToolResult, Usage};
-use crate::draft::{Draft, Placed, Trouble, as_object, placed, turns};
-use crate::fields::{number_at, set, text, text_at};
-use crate::remote::{Listen, Wire};
-use crate::schema::closed;
-use crate::spec::{ModelSpec, Provider};
+use crate::answer_draft::{
+    AnswerDraft, AnswerError, PositionedPart, arguments_as_object, merge_turns, parts_in_order,
+};
+use crate::conversation::{
+    AnswerEnd, ConversationMessage, DeltaReceiver, ModelReply, ModelRequest, TokenUsage,
+    ToolCallResult,
+};
+use crate::fields::{number_at, set_field, text_at, text_field};
+use crate::http_model::{AnswerReader, ProviderApi};
+use crate::model_spec::{Provider, RemoteModelSpec};
+use crate::provider_schema::closed_schema;
 
-const OWN: &str = Provider::Anthropic.as_str();
+const PROVIDER_NAME: &str = Provider::Anthropic.as_str();
 
-/// The version of the wire.
-const VERSION: &str = "2023-06-01";
+/// The version of the API.
+const API_VERSION: &str = "2023-06-01";
 
-/// The wire wants a number: what may be written where nothing is said.
-const OUTPUT_TOKENS: u32 = 8192;
+/// The API requires a number: the output limit if the request sets none.
+const OUTPUT_TOKENS_DEFAULT: u32 = 8192;
 
-pub(crate) struct Messages;
+pub(crate) struct AnthropicApi;
 
-impl Wire for Messages {
-    fn path(&self, _: &ModelSpec) -> String {
+impl ProviderApi for AnthropicApi {
+    fn path(&self, _: &RemoteModelSpec) -> String {
         "/messages".to_owned()
     }
 
     fn headers(&self, key: Option<&str>) -> Vec<(&'static str, String)> {
         let key = key.map(|key| ("x-api-key", key.to_owned()));
-        [("anthropic-version", VERSION.to_owned())].into_iter().chain(key).collect()
+        [("anthropic-version", API_VERSION.to_owned())].into_iter().chain(key).collect()
     }
 
-    fn body(&self, spec: &ModelSpec, request: &Request) -> Value {
+    fn body(&self, spec: &RemoteModelSpec, request: &ModelRequest) -> Value {
         let tokens = request.output_tokens_max;
         let mut body = json!({
             "model": spec.name,
-            "max_tokens": if tokens == 0 { OUTPUT_TOKENS } else { tokens },
+            "max_tokens": if tokens == 0 { OUTPUT_TOKENS_DEFAULT } else { tokens },
             "stream": true,
             "messages": messages(request),
         });
         if !request.system.is_empty() {
             let block = json!({ "type": "text", "text": request.system });
-            set(&mut body, "system", json!([cached(block)]));
+            set_field(&mut body, "system", json!([with_cache_control(block)]));
         }
         if !request.tools.is_empty() {
-            let tool = |tool: &crate::Tool| {
+            let tool = |tool: &crate::ToolDeclaration| {
                 let (name, description) = (&tool.name, &tool.description);
                 json!({ "name": name, "description": description, "input_schema": tool.schema })
             };
-            set(&mut body, "tools", request.tools.iter().map(tool).collect());
+            set_field(&mut body, "tools", request.tools.iter().map(tool).collect());
         }
         if let Some(output) = &request.output {
-            let schema = closed(&output.schema);
-            set(
+            let schema = closed_schema(&output.schema);
+            set_field(
                 &mut body,
                 "output_config",
                 json!({ "format": { "type": "json_schema", "schema": schema } }),
@@ -61,197 +66,229 @@ impl Wire for Messages {
         body
     }
 
-    fn listen(&self) -> Box<dyn Listen> {
-        Box::<Listener>::default()
+    fn answer_reader(&self) -> Box<dyn AnswerReader> {
+        Box::<AnthropicReader>::default()
     }
 }
 
-/// Marks the end of what the next request will have in common with this one.
-fn cached(mut block: Value) -> Value {
-    set(&mut block, "cache_control", json!({ "type": "ephemeral" }));
+/// Marks the end of the prefix that the next request will share with this one.
+fn with_cache_control(mut block: Value) -> Value {
+    set_field(&mut block, "cache_control", json!({ "type": "ephemeral" }));
     block
 }
 
-fn messages(request: &Request) -> Vec<Value> {
-    let mut turns = turns(request.messages.iter().map(|message| match message {
-        Message::User(text) => ("user", text_block(text).into_iter().collect()),
-        Message::Results(results) => ("user", results.iter().map(result_block).collect()),
-        Message::Assistant(said) => {
-            ("assistant", placed(said, OWN).into_iter().filter_map(said_block).collect())
+fn messages(request: &ModelRequest) -> Vec<Value> {
+    let mut turns = merge_turns(request.messages.iter().map(|message| match message {
+        ConversationMessage::User(text) => ("user", text_block(text).into_iter().collect()),
+        ConversationMessage::Results(results) => {
+            ("user", results.iter().map(result_block).collect())
         }
+        ConversationMessage::Assistant(reply) => (
+            "assistant",
+            parts_in_order(reply, PROVIDER_NAME).into_iter().filter_map(assistant_block).collect(),
+        ),
     }));
     if let Some(("user", blocks)) = turns.last_mut()
         && let Some(last) = blocks.pop()
     {
-        blocks.push(cached(last));
+        blocks.push(with_cache_control(last));
     }
     turns.into_iter().map(|(role, content)| json!({ "role": role, "content": content })).collect()
 }
 
-/// An empty block is refused.
+/// The API refuses an empty block.
 fn text_block(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!({ "type": "text", "text": text }))
 }
 
-fn result_block(result: &ToolResult) -> Value {
+fn result_block(result: &ToolCallResult) -> Value {
     let mut block = json!({
-        "type": "tool_result", "tool_use_id": fitting(&result.call), "is_error": result.is_error,
+        "type": "tool_result", "tool_use_id": valid_id(&result.call), "is_error": result.is_error,
     });
     if let Some(text) = text_block(&result.text) {
-        set(&mut block, "content", json!([text]));
+        set_field(&mut block, "content", json!([text]));
     }
     block
 }
 
-/// An id that another provider gave may have characters that are refused here.
-fn fitting(id: &str) -> String {
+/// An id from another provider may contain characters that this API refuses.
+fn valid_id(id: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     id.chars().map(|c| if fits(c) { c } else { '_' }).collect()
 }
 
-fn said_block(part: Placed<'_>) -> Option<Value> {
+fn assistant_block(part: PositionedPart<'_>) -> Option<Value> {
     match part {
-        Placed::Text(text, _) => text_block(text),
-        Placed::Call(call, _) => {
-            let input = as_object(&call.arguments);
-            let id = fitting(&call.id);
+        PositionedPart::Text(text, _) => text_block(text),
+        PositionedPart::Call(call, _) => {
+            let input = arguments_as_object(&call.arguments);
+            let id = valid_id(&call.id);
             Some(json!({ "type": "tool_use", "id": id, "name": call.name, "input": input }))
         }
-        Placed::Own(own) => Some(own),
+        PositionedPart::ProviderData(own) => Some(own),
     }
 }
 
-/// What a block of an answer is, while it comes.
-enum Block {
+/// The kind of a content block in a streamed answer.
+enum ContentBlock {
     Text,
     Call(usize),
-    /// A thought, at its place.
-    Own(usize),
+    /// A thinking block, by its index.
+    ProviderData(usize),
 }
 
 #[derive(Default)]
-struct Listener {
-    draft: Draft,
-    blocks: BTreeMap<u64, Block>,
-    over: bool,
+struct AnthropicReader {
+    draft: AnswerDraft,
+    blocks: BTreeMap<u64, ContentBlock>,
+    is_complete: bool,
 }
 
-impl Listener {
-    fn begin(&mut self, block: &Value, hear: &mut Hearer<'_>) -> Result<Option<Block>, Trouble> {
-        Ok(match text(block, "type") {
+impl AnthropicReader {
+    fn start_block(
+        &mut self,
+        block: &Value,
+        hear: &mut DeltaReceiver<'_>,
+    ) -> Result<Option<ContentBlock>, AnswerError> {
+        Ok(match text_field(block, "type") {
             "text" => {
-                self.draft.text(text(block, "text"), hear)?;
-                Some(Block::Text)
+                self.draft.add_text(text_field(block, "text"), hear)?;
+                Some(ContentBlock::Text)
             }
             "tool_use" => {
-                let number = self.draft.call(text(block, "id"), text(block, "name"), None, hear)?;
-                // In a stream it is empty here, and comes piece by piece.
+                let number = self.draft.start_call(
+                    text_field(block, "id"),
+                    text_field(block, "name"),
+                    None,
+                    hear,
+                )?;
+                // In a stream, the input is empty here and follows in pieces.
                 let input = block.get("input").and_then(Value::as_object);
                 if let Some(input) = input.filter(|input| !input.is_empty()) {
-                    self.draft.arguments(number, &json!(input).to_string(), hear)?;
+                    self.draft.add_arguments(number, &json!(input).to_string(), hear)?;
                 }
-                Some(Block::Call(number))
+                Some(ContentBlock::Call(number))
             }
-            "thinking" | "redacted_thinking" => Some(Block::Own(self.draft.own(block.clone()))),
+            "thinking" | "redacted_thinking" => {
+                Some(ContentBlock::ProviderData(self.draft.add_provider_data(block.clone())))
+            }
             _ => None,
         })
     }
 
-    fn go_on(&mut self, event: &Value, hear: &mut Hearer<'_>) -> Result<(), Trouble> {
+    fn continue_block(
+        &mut self,
+        event: &Value,
+        hear: &mut DeltaReceiver<'_>,
+    ) -> Result<(), AnswerError> {
         let Some(delta) = event.get("delta") else { return Ok(()) };
-        match (self.blocks.get(&index(event)), text(delta, "type")) {
-            (Some(Block::Text), "text_delta") => self.draft.text(text(delta, "text"), hear),
-            (Some(Block::Call(number)), "input_json_delta") => {
-                self.draft.arguments(*number, text(delta, "partial_json"), hear)
+        match (self.blocks.get(&block_index(event)), text_field(delta, "type")) {
+            (Some(ContentBlock::Text), "text_delta") => {
+                self.draft.add_text(text_field(delta, "text"), hear)
             }
-            (Some(Block::Own(place)), "thinking_delta") => {
-                self.draft.more_of_own(*place, "thinking", text(delta, "thinking"));
+            (Some(ContentBlock::Call(number)), "input_json_delta") => {
+                self.draft.add_arguments(*number, text_field(delta, "partial_json"), hear)
+            }
+            (Some(ContentBlock::ProviderData(place)), "thinking_delta") => {
+                self.draft.append_to_provider_data(
+                    *place,
+                    "thinking",
+                    text_field(delta, "thinking"),
+                );
                 Ok(())
             }
-            (Some(Block::Own(place)), "signature_delta") => {
-                self.draft.more_of_own(*place, "signature", text(delta, "signature"));
+            (Some(ContentBlock::ProviderData(place)), "signature_delta") => {
+                self.draft.append_to_provider_data(
+                    *place,
+                    "signature",
+                    text_field(delta, "signature"),
+                );
                 Ok(())
             }
             _ => Ok(()),
         }
     }
 
-    /// Numbers of tokens; later ones hold, and what is not told stays.
-    fn count(&mut self, usage: Option<&Value>) {
+    /// Reads token counts. A later count replaces an earlier one; a missing count changes nothing.
+    fn update_usage(&mut self, usage: Option<&Value>) {
         let Some(usage) = usage.filter(|usage| usage.is_object()) else { return };
         let now = self.draft.usage.get_or_insert_default();
         let update = |field: &mut u64, name: &str| {
             *field = number_at(usage, name).unwrap_or(*field);
         };
-        let Usage { input, cache_read, cache_creation, output } = now;
+        let TokenUsage { input, cache_read, cache_creation, output } = now;
         update(input, "/input_tokens");
         update(cache_read, "/cache_read_input_tokens");
         update(cache_creation, "/cache_creation_input_tokens");
         update(output, "/output_tokens");
     }
 
-    fn ends(&mut self, reason: &str) {
+    fn set_end(&mut self, reason: &str) {
         self.draft.end = match reason {
             "" => self.draft.end,
-            "tool_use" => Some(End::Calls),
-            "max_tokens" | "model_context_window_exceeded" => Some(End::Length),
-            "refusal" => Some(End::Refusal),
-            _ => Some(End::Turn),
+            "tool_use" => Some(AnswerEnd::Calls),
+            "max_tokens" | "model_context_window_exceeded" => Some(AnswerEnd::Length),
+            "refusal" => Some(AnswerEnd::Refusal),
+            _ => Some(AnswerEnd::Turn),
         };
     }
 }
 
-impl Listen for Listener {
-    fn event(&mut self, event: &Value, hear: &mut Hearer<'_>) -> Result<(), Trouble> {
-        match text(event, "type") {
+impl AnswerReader for AnthropicReader {
+    fn event(&mut self, event: &Value, hear: &mut DeltaReceiver<'_>) -> Result<(), AnswerError> {
+        match text_field(event, "type") {
             "message_start" => {
                 self.draft.id = text_at(event, "/message/id");
-                self.count(event.pointer("/message/usage"));
+                self.update_usage(event.pointer("/message/usage"));
             }
             "content_block_start" => {
                 let block = event.get("content_block").unwrap_or(&Value::Null);
-                if let Some(block) = self.begin(block, hear)? {
-                    self.blocks.insert(index(event), block);
+                if let Some(block) = self.start_block(block, hear)? {
+                    self.blocks.insert(block_index(event), block);
                 }
             }
-            "content_block_delta" => self.go_on(event, hear)?,
+            "content_block_delta" => self.continue_block(event, hear)?,
             "message_delta" => {
-                self.ends(&text_at(event, "/delta/stop_reason").unwrap_or_default());
-                self.count(event.get("usage"));
+                self.set_end(&text_at(event, "/delta/stop_reason").unwrap_or_default());
+                self.update_usage(event.get("usage"));
             }
-            "message_stop" => self.over = true,
+            "message_stop" => self.is_complete = true,
             _ => {}
         }
         Ok(())
     }
 
-    fn whole(&mut self, answer: &Value, hear: &mut Hearer<'_>) -> Result<(), Trouble> {
+    fn complete_answer(
+        &mut self,
+        answer: &Value,
+        hear: &mut DeltaReceiver<'_>,
+    ) -> Result<(), AnswerError> {
         let Some(blocks) = answer.get("content").and_then(Value::as_array) else {
-            return Err(Trouble::Bad("the answer has no `content`".to_owned()));
+            return Err(AnswerError::Invalid("`content` is missing in the answer".to_owned()));
         };
         for block in blocks {
-            self.begin(block, hear)?;
+            self.start_block(block, hear)?;
         }
         self.draft.id = text_at(answer, "/id");
-        self.count(answer.get("usage"));
-        self.ends(text(answer, "stop_reason"));
-        self.over = true;
+        self.update_usage(answer.get("usage"));
+        self.set_end(text_field(answer, "stop_reason"));
+        self.is_complete = true;
         Ok(())
     }
 
-    fn is_over(&self) -> bool {
-        self.over
+    fn is_complete(&self) -> bool {
+        self.is_complete
     }
 
-    fn reply(mut self: Box<Self>) -> Option<Reply> {
-        if !self.over {
+    fn into_reply(mut self: Box<Self>) -> Option<ModelReply> {
+        if !self.is_complete {
             return None;
         }
-        self.draft.end = self.draft.end.or(Some(End::Turn));
-        self.draft.reply(OWN)
+        self.draft.end = self.draft.end.or(Some(AnswerEnd::Turn));
+        self.draft.into_reply(PROVIDER_NAME)
     }
 }
 
-fn index(event: &Value) -> u64 {
+fn block_index(event: &Value) -> u64 {
     number_at(event, "/index").unwrap_or_default()
 }

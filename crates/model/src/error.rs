@@ -1,4 +1,4 @@
-//! Why a model did not answer, in kinds that one can act on.
+//! Errors of models, with kinds that tell the caller what to do.
 
 use std::time::Duration;
 
@@ -6,45 +6,45 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ModelError {
-    /// What kind of failure it is.
-    pub kind: ErrorKind,
-    /// What happened, in words. Never a key.
+    /// The kind of failure.
+    pub kind: ModelErrorKind,
+    /// A description of the failure. It never contains a key.
     pub message: String,
-    /// The status of the answer, where there was one.
+    /// The HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// How long the provider wants to be left alone.
+    /// How long the provider asks to wait.
     pub retry_after: Option<Duration>,
 }
 
-/// What kind of failure it is.
+/// The kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ErrorKind {
-    /// The provider has too much to do.
+pub enum ModelErrorKind {
+    /// The provider is overloaded.
     Overload,
-    /// Too many requests, or too many tokens, for now.
+    /// Too many requests or tokens per time.
     RateLimit,
-    /// What was paid for is used up until some time.
+    /// The quota of the plan is used up until some time.
     PlanLimit,
-    /// No key, or a wrong one.
+    /// The key is missing or wrong.
     Auth,
     /// The provider has no such model.
     UnknownModel,
-    /// The conversation does not fit any more.
+    /// The conversation is longer than the context window.
     ContextLength,
-    /// The request is wrong, and will be wrong again.
+    /// The request is invalid and would fail again.
     BadRequest,
     /// The provider can't be reached, or the connection broke.
     Network,
-    /// Nothing came in time.
+    /// Nothing arrived before the timeout.
     Timeout,
-    /// What came is no answer.
+    /// The response is not a valid answer.
     BadAnswer,
-    /// Whoever asked did not want to hear more.
+    /// The caller stopped the answer.
     Cancelled,
 }
 
-impl ErrorKind {
-    /// A word for it, as records have it.
+impl ModelErrorKind {
+    /// The word for it in records.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Overload => "overload",
@@ -61,8 +61,8 @@ impl ErrorKind {
         }
     }
 
-    /// Whether the same request may be answered later.
-    pub fn is_passing(self) -> bool {
+    /// Whether the same request may succeed later.
+    pub fn is_temporary(self) -> bool {
         matches!(
             self,
             Self::Overload | Self::RateLimit | Self::Network | Self::Timeout | Self::BadAnswer
@@ -71,13 +71,13 @@ impl ErrorKind {
 }
 
 impl ModelError {
-    /// A failure that has no status.
-    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+    /// An error without a status.
+    pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into(), status: None, retry_after: None }
     }
 
-    /// Whoever asked did not want to hear more.
+    /// The error after the caller stopped the answer.
     pub fn cancelled() -> Self {
-        Self::new(ErrorKind::Cancelled, "the answer was not wanted any more")
+        Self::new(ModelErrorKind::Cancelled, "the request was cancelled")
     }
 }

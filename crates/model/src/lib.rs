@@ -1,36 +1,36 @@
-//! Models that agents talk to.
+//! Connections to models.
 //!
-//! What is asked and said is the same for every provider ([`Request`], [`Reply`]);
-//! [`connect`] gives somebody who answers. The scripted model has no mind of its own: it
-//! says what a script tells it, so that an agent can be driven without a key, without a
-//! network, and the same way every time.
+//! Requests and answers are the same for every provider ([`ModelRequest`], [`ModelReply`]);
+//! [`connect`] creates the connection. The scripted model answers from a script, so that an agent
+//! can be tested without a key, without a network, and the same way every time.
 
+mod answer_draft;
 mod anthropic;
-mod ask;
-mod chat;
-mod draft;
+mod chat_completions;
+mod conversation;
 mod error;
 mod fields;
 mod gemini;
-mod heard;
-mod http;
+mod http_exchange;
+mod http_model;
 mod local;
+mod model_spec;
 mod openai;
-mod refusal;
-mod remote;
+mod partial_answer;
+mod provider_error;
+mod provider_schema;
 mod retry;
-mod schema;
 pub mod scripted;
-mod spec;
 
-pub use ask::{
-    Call, Delta, End, Hearer, Kept, Message, Model, OutputSchema, Reply, Request, Said, Tool,
-    ToolResult, Usage,
+pub use conversation::{
+    AnswerDelta, AnswerEnd, AssistantMessage, ConversationMessage, DeltaReceiver, Model,
+    ModelReply, ModelRequest, OutputSchema, ProviderData, TokenUsage, ToolCallRequest,
+    ToolCallResult, ToolDeclaration,
 };
-pub use error::{ErrorKind, ModelError};
-pub use heard::Heard;
-pub use http::{UrlError, check_url};
-pub use local::{LocalSpec, open_local};
-pub use refusal::refusal_kind;
-pub use retry::{Patience, Waiter, ask_patiently};
-pub use spec::{Key, ModelSpec, Provider, UnknownProvider, connect};
+pub use error::{ModelError, ModelErrorKind};
+pub use http_exchange::{ModelUrlError, check_url};
+pub use local::{LocalModelSpec, open_local_model};
+pub use model_spec::{ApiKey, Provider, RemoteModelSpec, UnknownProvider, connect};
+pub use partial_answer::PartialAnswer;
+pub use provider_error::provider_error_kind;
+pub use retry::{PauseWaiter, RetryPolicy, ask_with_retries};

@@ -1,25 +1,28 @@
-//! `OpenAI`'s Responses.
+//! The `OpenAI` Responses API.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::ask::{End, Hearer, Message, Reply, Request, Tool, Usage};
-use crate::draft::{Draft, Placed, Trouble, placed};
-use crate::fields::{list, number_at, set, text, text_at};
-use crate::remote::{Listen, Wire};
-use crate::schema::{closed, is_strict};
-use crate::spec::{ModelSpec, Provider};
+use crate::answer_draft::{AnswerDraft, AnswerError, PositionedPart, parts_in_order};
+use crate::conversation::{
+    AnswerEnd, ConversationMessage, DeltaReceiver, ModelReply, ModelRequest, TokenUsage,
+    ToolDeclaration,
+};
+use crate::fields::{list_field, number_at, set_field, text_at, text_field};
+use crate::http_model::{AnswerReader, ProviderApi};
+use crate::model_spec::{Provider, RemoteModelSpec};
+use crate::provider_schema::{closed_schema, is_strict};
 
-const OWN: &str = Provider::OpenAi.as_str();
+const PROVIDER_NAME: &str = Provider::OpenAi.as_str();
 
-/// Models that do not think, and refuse to be asked for their thoughts.
-const THOUGHTLESS: [&str; 3] = ["gpt-3", "gpt-4", "chatgpt-4"];
+/// Models without reasoning, which refuse a request for encrypted reasoning content.
+const MODELS_WITHOUT_REASONING: [&str; 3] = ["gpt-3", "gpt-4", "chatgpt-4"];
 
-pub(crate) struct Responses;
+pub(crate) struct ResponsesApi;
 
-impl Wire for Responses {
-    fn path(&self, _: &ModelSpec) -> String {
+impl ProviderApi for ResponsesApi {
+    fn path(&self, _: &RemoteModelSpec) -> String {
         "/responses".to_owned()
     }
 
@@ -27,43 +30,43 @@ impl Wire for Responses {
         bearer(key)
     }
 
-    fn body(&self, spec: &ModelSpec, request: &Request) -> Value {
+    fn body(&self, spec: &RemoteModelSpec, request: &ModelRequest) -> Value {
         let mut body = json!({
             "model": spec.name,
             "stream": true,
-            // Nothing of a conversation stays there; so thoughts come along, sealed.
+            // The provider stores no conversation, so encrypted thoughts must be sent back.
             "store": false,
             "input": request.messages.iter().flat_map(items).collect::<Vec<_>>(),
         });
         let name = spec.name.strip_prefix("ft:").unwrap_or(&spec.name);
-        if !THOUGHTLESS.iter().any(|start| name.starts_with(start)) {
-            set(&mut body, "include", json!(["reasoning.encrypted_content"]));
+        if !MODELS_WITHOUT_REASONING.iter().any(|start| name.starts_with(start)) {
+            set_field(&mut body, "include", json!(["reasoning.encrypted_content"]));
         }
         if !request.system.is_empty() {
-            set(&mut body, "instructions", json!(request.system));
+            set_field(&mut body, "instructions", json!(request.system));
         }
         if request.output_tokens_max > 0 {
-            set(&mut body, "max_output_tokens", json!(request.output_tokens_max));
+            set_field(&mut body, "max_output_tokens", json!(request.output_tokens_max));
         }
         if !request.tools.is_empty() {
-            let tool = |tool: &Tool| {
-                let mut tool = function(tool);
-                set(&mut tool, "type", json!("function"));
-                set(&mut tool, "strict", json!(false));
+            let tool = |tool: &ToolDeclaration| {
+                let mut tool = function_declaration(tool);
+                set_field(&mut tool, "type", json!("function"));
+                set_field(&mut tool, "strict", json!(false));
                 tool
             };
-            set(&mut body, "tools", request.tools.iter().map(tool).collect());
+            set_field(&mut body, "tools", request.tools.iter().map(tool).collect());
         }
         if let Some(output) = &request.output {
-            let mut format = schema(&output.name, &output.schema);
-            set(&mut format, "type", json!("json_schema"));
-            set(&mut body, "text", json!({ "format": format }));
+            let mut format = output_schema(&output.name, &output.schema);
+            set_field(&mut format, "type", json!("json_schema"));
+            set_field(&mut body, "text", json!({ "format": format }));
         }
         body
     }
 
-    fn listen(&self) -> Box<dyn Listen> {
-        Box::<Listener>::default()
+    fn answer_reader(&self) -> Box<dyn AnswerReader> {
+        Box::<ResponsesReader>::default()
     }
 }
 
@@ -71,114 +74,131 @@ pub(crate) fn bearer(key: Option<&str>) -> Vec<(&'static str, String)> {
     key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect()
 }
 
-/// A tool, as far as both of `OpenAI`'s wires agree.
-pub(crate) fn function(tool: &Tool) -> Value {
+/// The declaration of a tool, as far as both `OpenAI` APIs agree.
+pub(crate) fn function_declaration(tool: &ToolDeclaration) -> Value {
     let (name, description) = (&tool.name, &tool.description);
     json!({ "name": name, "description": description, "parameters": tool.schema })
 }
 
-/// What an answer has to look like, as far as both wires agree. What can't be strict is
-/// asked for all the same.
-pub(crate) fn schema(name: &str, schema: &Value) -> Value {
-    let closed = closed(schema);
+/// The output schema, as far as both APIs agree. A schema that can't be strict is still sent.
+pub(crate) fn output_schema(name: &str, schema: &Value) -> Value {
+    let closed = closed_schema(schema);
     if is_strict(&closed) {
         return json!({ "name": name, "strict": true, "schema": closed });
     }
     json!({ "name": name, "strict": false, "schema": schema })
 }
 
-/// A message as items of the conversation.
-fn items(message: &Message) -> Vec<Value> {
-    let said = |role: &str, kind: &str, text: &str| {
+/// Converts a message to input items.
+fn items(message: &ConversationMessage) -> Vec<Value> {
+    let message_item = |role: &str, kind: &str, text: &str| {
         let content = json!([{ "type": kind, "text": text }]);
         json!({ "type": "message", "role": role, "content": content })
     };
     match message {
-        Message::User(text) => vec![said("user", "input_text", text)],
-        Message::Results(results) => {
-            let item = |result: &crate::ToolResult| {
+        ConversationMessage::User(text) => vec![message_item("user", "input_text", text)],
+        ConversationMessage::Results(results) => {
+            let item = |result: &crate::ToolCallResult| {
                 let (call, output) = (&result.call, &result.text);
                 json!({ "type": "function_call_output", "call_id": call, "output": output })
             };
             results.iter().map(item).collect()
         }
-        Message::Assistant(answer) => {
+        ConversationMessage::Assistant(answer) => {
             let item = |part| match part {
-                Placed::Text("", _) => None,
-                Placed::Text(text, _) => Some(said("assistant", "output_text", text)),
-                Placed::Call(call, _) => Some(json!({
+                PositionedPart::Text("", _) => None,
+                PositionedPart::Text(text, _) => {
+                    Some(message_item("assistant", "output_text", text))
+                }
+                PositionedPart::Call(call, _) => Some(json!({
                     "type": "function_call", "call_id": call.id, "name": call.name,
                     "arguments": call.arguments,
                 })),
-                Placed::Own(own) => Some(own),
+                PositionedPart::ProviderData(own) => Some(own),
             };
-            placed(answer, OWN).into_iter().filter_map(item).collect()
+            parts_in_order(answer, PROVIDER_NAME).into_iter().filter_map(item).collect()
         }
     }
 }
 
 #[derive(Default)]
-struct Listener {
-    draft: Draft,
-    /// The calls by their place among the items.
+struct ResponsesReader {
+    draft: AnswerDraft,
+    /// The numbers of the calls, by output index.
     calls: BTreeMap<u64, usize>,
-    over: bool,
+    is_complete: bool,
 }
 
-impl Listener {
-    /// An item is whole.
-    fn item(&mut self, item: &Value) {
-        // Without what is sealed in it, nobody takes a thought back.
-        if text(item, "type") == "reasoning" && !text(item, "encrypted_content").is_empty() {
-            let mut own = json!({ "type": "reasoning", "id": text(item, "id") });
-            set(&mut own, "summary", item.get("summary").cloned().unwrap_or_else(|| json!([])));
-            set(&mut own, "encrypted_content", json!(text(item, "encrypted_content")));
-            self.draft.own(own);
+impl ResponsesReader {
+    /// Handles a complete item.
+    fn finish_item(&mut self, item: &Value) {
+        // The provider accepts a thought only with its encrypted content.
+        if text_field(item, "type") == "reasoning"
+            && !text_field(item, "encrypted_content").is_empty()
+        {
+            let mut own = json!({ "type": "reasoning", "id": text_field(item, "id") });
+            set_field(
+                &mut own,
+                "summary",
+                item.get("summary").cloned().unwrap_or_else(|| json!([])),
+            );
+            set_field(&mut own, "encrypted_content", json!(text_field(item, "encrypted_content")));
+            self.draft.add_provider_data(own);
         }
     }
 
-    fn call(&mut self, item: &Value, hear: &mut Hearer<'_>) -> Result<usize, Trouble> {
-        let number = self.draft.call(text(item, "call_id"), text(item, "name"), None, hear)?;
-        self.draft.arguments(number, text(item, "arguments"), hear)?;
+    fn start_call(
+        &mut self,
+        item: &Value,
+        hear: &mut DeltaReceiver<'_>,
+    ) -> Result<usize, AnswerError> {
+        let number = self.draft.start_call(
+            text_field(item, "call_id"),
+            text_field(item, "name"),
+            None,
+            hear,
+        )?;
+        self.draft.add_arguments(number, text_field(item, "arguments"), hear)?;
         Ok(number)
     }
 
-    /// Nothing more comes of a call; some servers send its arguments only here.
-    fn call_done(
+    /// Handles the end of a call. Some servers send the arguments only here.
+    fn finish_call(
         &mut self,
         event: &Value,
         arguments: &str,
-        hear: &mut Hearer<'_>,
-    ) -> Result<(), Trouble> {
-        let Some(number) = self.calls.get(&place(event)).copied() else { return Ok(()) };
-        let heard = self.draft.calls().get(number).is_some_and(|call| !call.arguments.is_empty());
-        if heard { Ok(()) } else { self.draft.arguments(number, arguments, hear) }
+        hear: &mut DeltaReceiver<'_>,
+    ) -> Result<(), AnswerError> {
+        let Some(number) = self.calls.get(&output_index(event)).copied() else { return Ok(()) };
+        let has_arguments =
+            self.draft.calls().get(number).is_some_and(|call| !call.arguments.is_empty());
+        if has_arguments { Ok(()) } else { self.draft.add_arguments(number, arguments, hear) }
     }
 
-    /// What is known of the whole answer at its end.
-    fn ends(&mut self, response: &Value) {
+    /// Reads the fields of the complete response.
+    fn finish_response(&mut self, response: &Value) {
         self.draft.id = text_at(response, "/id").or(self.draft.id.take());
         let reason = text_at(response, "/incomplete_details/reason");
-        let refused = self.draft.end == Some(End::Refusal);
+        let refused = self.draft.end == Some(AnswerEnd::Refusal);
         self.draft.end = Some(match reason.as_deref() {
-            Some("content_filter") => End::Refusal,
-            Some(_) => End::Length,
-            None if refused => End::Refusal,
-            None => End::Turn,
+            Some("content_filter") => AnswerEnd::Refusal,
+            Some(_) => AnswerEnd::Length,
+            None if refused => AnswerEnd::Refusal,
+            None => AnswerEnd::Turn,
         });
         if let Some(input) = number_at(response, "/usage/input_tokens") {
             let cached = number_at(response, "/usage/input_tokens_details/cached_tokens");
             let output = number_at(response, "/usage/output_tokens");
-            self.draft.usage = Some(usage(input, cached, output));
+            self.draft.usage = Some(token_usage(input, cached, output));
         }
-        self.over = true;
+        self.is_complete = true;
     }
 }
 
-/// Both wires count what was in the cache to what was read.
-pub(crate) fn usage(input: u64, cached: Option<u64>, output: Option<u64>) -> Usage {
+/// Both APIs count cached tokens as input tokens.
+pub(crate) fn token_usage(input: u64, cached: Option<u64>, output: Option<u64>) -> TokenUsage {
     let cache_read = cached.unwrap_or_default();
-    Usage {
+    TokenUsage {
         input: input.saturating_sub(cache_read),
         cache_read,
         cache_creation: 0,
@@ -186,75 +206,81 @@ pub(crate) fn usage(input: u64, cached: Option<u64>, output: Option<u64>) -> Usa
     }
 }
 
-impl Listen for Listener {
-    fn event(&mut self, event: &Value, hear: &mut Hearer<'_>) -> Result<(), Trouble> {
+impl AnswerReader for ResponsesReader {
+    fn event(&mut self, event: &Value, hear: &mut DeltaReceiver<'_>) -> Result<(), AnswerError> {
         let null = Value::Null;
         let response = event.get("response").unwrap_or(&null);
         let item = event.get("item").unwrap_or(&null);
-        match text(event, "type") {
+        match text_field(event, "type") {
             "response.created" => self.draft.id = text_at(response, "/id"),
-            "response.output_item.added" if text(item, "type") == "function_call" => {
-                let number = self.call(item, hear)?;
-                self.calls.insert(place(event), number);
+            "response.output_item.added" if text_field(item, "type") == "function_call" => {
+                let number = self.start_call(item, hear)?;
+                self.calls.insert(output_index(event), number);
             }
             "response.output_item.done" => {
-                self.call_done(event, text(item, "arguments"), hear)?;
-                self.item(item);
+                self.finish_call(event, text_field(item, "arguments"), hear)?;
+                self.finish_item(item);
             }
-            "response.output_text.delta" => self.draft.text(text(event, "delta"), hear)?,
+            "response.output_text.delta" => {
+                self.draft.add_text(text_field(event, "delta"), hear)?;
+            }
             "response.refusal.delta" => {
-                self.draft.end = Some(End::Refusal);
-                self.draft.text(text(event, "delta"), hear)?;
+                self.draft.end = Some(AnswerEnd::Refusal);
+                self.draft.add_text(text_field(event, "delta"), hear)?;
             }
             "response.function_call_arguments.delta" => {
-                if let Some(number) = self.calls.get(&place(event)) {
-                    self.draft.arguments(*number, text(event, "delta"), hear)?;
+                if let Some(number) = self.calls.get(&output_index(event)) {
+                    self.draft.add_arguments(*number, text_field(event, "delta"), hear)?;
                 }
             }
             "response.function_call_arguments.done" => {
-                self.call_done(event, text(event, "arguments"), hear)?;
+                self.finish_call(event, text_field(event, "arguments"), hear)?;
             }
-            "response.completed" | "response.incomplete" => self.ends(response),
-            "response.failed" => return Err(Trouble::Complaint(response.clone())),
+            "response.completed" | "response.incomplete" => self.finish_response(response),
+            "response.failed" => return Err(AnswerError::Reported(response.clone())),
             _ => {}
         }
         Ok(())
     }
 
-    fn whole(&mut self, answer: &Value, hear: &mut Hearer<'_>) -> Result<(), Trouble> {
+    fn complete_answer(
+        &mut self,
+        answer: &Value,
+        hear: &mut DeltaReceiver<'_>,
+    ) -> Result<(), AnswerError> {
         if !answer.get("output").is_some_and(Value::is_array) {
-            return Err(Trouble::Bad("the answer has no `output`".to_owned()));
+            return Err(AnswerError::Invalid("`output` is missing in the answer".to_owned()));
         }
-        for item in list(answer, "output") {
-            match text(item, "type") {
+        for item in list_field(answer, "output") {
+            match text_field(item, "type") {
                 "function_call" => {
-                    self.call(item, hear)?;
+                    self.start_call(item, hear)?;
                 }
                 "message" => {
-                    for part in list(item, "content") {
-                        if text(part, "type") == "refusal" {
-                            self.draft.end = Some(End::Refusal);
+                    for part in list_field(item, "content") {
+                        if text_field(part, "type") == "refusal" {
+                            self.draft.end = Some(AnswerEnd::Refusal);
                         }
-                        self.draft.text(text(part, "text"), hear)?;
-                        self.draft.text(text(part, "refusal"), hear)?;
+                        self.draft.add_text(text_field(part, "text"), hear)?;
+                        self.draft.add_text(text_field(part, "refusal"), hear)?;
                     }
                 }
-                _ => self.item(item),
+                _ => self.finish_item(item),
             }
         }
-        self.ends(answer);
+        self.finish_response(answer);
         Ok(())
     }
 
-    fn is_over(&self) -> bool {
-        self.over
+    fn is_complete(&self) -> bool {
+        self.is_complete
     }
 
-    fn reply(self: Box<Self>) -> Option<Reply> {
-        if self.over { self.draft.reply(OWN) } else { None }
+    fn into_reply(self: Box<Self>) -> Option<ModelReply> {
+        if self.is_complete { self.draft.into_reply(PROVIDER_NAME) } else { None }
     }
 }
 
-fn place(event: &Value) -> u64 {
+fn output_index(event: &Value) -> u64 {
     number_at(event, "/output_index").unwrap_or_default()
 }

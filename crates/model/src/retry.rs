@@ -1,86 +1,86 @@
-//! Asking again, with pauses that grow and that nobody shares.
+//! Retries requests, with growing pauses and jitter.
 
 use core::ops::ControlFlow;
 use std::time::Duration;
 
-use crate::ask::{Delta, Hearer, Model, Reply, Request};
-use crate::error::{ErrorKind, ModelError};
+use crate::conversation::{AnswerDelta, DeltaReceiver, Model, ModelReply, ModelRequest};
+use crate::error::{ModelError, ModelErrorKind};
 
-/// How often somebody is asked, and how long is waited between.
+/// How often a request is tried, and how long the pauses are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
-    /// How often at most, the first time included.
+pub struct RetryPolicy {
+    /// The maximum number of tries, including the first one.
     pub tries_max: u32,
-    /// The longest pause after the first failure; it doubles with each further one.
+    /// The maximum pause after the first failure. It doubles with each further failure.
     pub pause_first: Duration,
-    /// What no pause of ours exceeds.
+    /// The maximum of every pause that the provider does not set.
     pub pause_max: Duration,
-    /// What no pause that a provider demands may exceed. Where one wants more, asking
-    /// earlier would be refused again, so the error is given back at once.
+    /// The longest pause that a provider may ask for. If it asks for more, an earlier retry would
+    /// fail too, so the error is returned at once.
     pub retry_after_max: Duration,
-    /// For what nobody is asked again, because somebody else can be asked instead.
-    pub left_at_once: &'static [ErrorKind],
-    /// Makes the pauses differ between those who failed together.
+    /// Errors that are not retried, because a fallback model can be used instead.
+    pub not_retried: &'static [ModelErrorKind],
+    /// Makes the pauses of clients that failed at the same time differ.
     pub seed: u64,
 }
 
-/// Who waits, and may break off instead.
-pub type Waiter<'a> = dyn FnMut(Duration, &ModelError) -> ControlFlow<()> + 'a;
+/// A function that waits for the pause, and may cancel the retry.
+pub type PauseWaiter<'a> = dyn FnMut(Duration, &ModelError) -> ControlFlow<()> + 'a;
 
-/// Asks until there is an answer, as long as the failure may pass by itself.
+/// Sends a request until there is an answer, as long as the error may be temporary.
 ///
-/// `hear` is told [`Delta::Again`] where it has heard something of an answer that broke.
-/// `wait` does the waiting.
-pub fn ask_patiently(
+/// `hear` gets [`AnswerDelta::Again`] if it has received pieces of a broken answer. `wait` waits
+/// for the pause.
+pub fn ask_with_retries(
     model: &mut dyn Model,
-    request: &Request,
-    hear: &mut Hearer<'_>,
-    patience: &Patience,
-    wait: &mut Waiter<'_>,
-) -> Result<Reply, ModelError> {
+    request: &ModelRequest,
+    hear: &mut DeltaReceiver<'_>,
+    patience: &RetryPolicy,
+    wait: &mut PauseWaiter<'_>,
+) -> Result<ModelReply, ModelError> {
     let mut failures = 0;
     loop {
-        let mut heard = false;
+        let mut has_pieces = false;
         let error = match model.ask(request, &mut |delta| {
-            heard |= delta != Delta::Waiting;
+            has_pieces |= delta != AnswerDelta::Waiting;
             hear(delta)
         }) {
             Ok(reply) => return Ok(reply),
             Err(error) => error,
         };
         failures += 1;
-        let left = patience.left_at_once.contains(&error.kind);
-        if left || !error.kind.is_passing() || failures >= patience.tries_max {
+        let fails_at_once = patience.not_retried.contains(&error.kind);
+        if fails_at_once || !error.kind.is_temporary() || failures >= patience.tries_max {
             return Err(error);
         }
         let Some(pause) = patience.pause(failures, error.retry_after) else { return Err(error) };
-        let goes_on = !heard || hear(Delta::Again).is_continue();
-        if !goes_on || wait(pause, &error).is_break() {
-            let message = format!("broken off after a failure: {}", error.message);
-            return Err(ModelError { kind: ErrorKind::Cancelled, message, ..error });
+        let continues = !has_pieces || hear(AnswerDelta::Again).is_continue();
+        if !continues || wait(pause, &error).is_break() {
+            let message = format!("cancelled after a failure: {}", error.message);
+            return Err(ModelError { kind: ModelErrorKind::Cancelled, message, ..error });
         }
     }
 }
 
-impl Patience {
-    /// How long is waited after so many failures: anything up to a bound that doubles, and
-    /// at least as long as the provider wants. None where it wants too much.
-    pub fn pause(&self, failures: u32, wanted: Option<Duration>) -> Option<Duration> {
-        let wanted = wanted.unwrap_or_default();
-        if wanted > self.retry_after_max {
+impl RetryPolicy {
+    /// The pause after so many failures: a random time up to a bound that doubles, and at least as
+    /// long as the provider asks for. `None` if the provider asks for too long a pause.
+    pub fn pause(&self, failures: u32, requested: Option<Duration>) -> Option<Duration> {
+        let requested = requested.unwrap_or_default();
+        if requested > self.retry_after_max {
             return None;
         }
         let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
         let bound = self.pause_first.saturating_mul(doubled).min(self.pause_max);
         let nanos = u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX);
-        let any = mixed(self.seed.wrapping_add(u64::from(failures)));
+        let any = mix_bits(self.seed.wrapping_add(u64::from(failures)));
         let pause = Duration::from_nanos(nanos.checked_add(1).map_or(any, |count| any % count));
-        Some(pause.max(wanted))
+        Some(pause.max(requested))
     }
 }
 
-/// Spreads a number over all of them.
-fn mixed(seed: u64) -> u64 {
+/// Mixes the bits of a number (`SplitMix64`).
+fn mix_bits(seed: u64) -> u64 {
     let mut x = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -90,9 +90,9 @@ fn mixed(seed: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::{End, Said};
+    use crate::conversation::{AnswerEnd, AssistantMessage};
 
-    /// Says something, and fails in the order given; then answers.
+    /// A model that fails with the given errors and then answers.
     struct Failing(Vec<ModelError>);
 
     impl Model for Failing {
@@ -100,50 +100,60 @@ mod tests {
             "failing"
         }
 
-        fn ask(&mut self, _: &Request, hear: &mut Hearer<'_>) -> Result<Reply, ModelError> {
-            let _ = hear(Delta::Waiting);
+        fn ask(
+            &mut self,
+            _: &ModelRequest,
+            hear: &mut DeltaReceiver<'_>,
+        ) -> Result<ModelReply, ModelError> {
+            let _ = hear(AnswerDelta::Waiting);
             match self.0.pop() {
                 Some(error) => {
-                    if error.kind == ErrorKind::BadAnswer {
-                        let _ = hear(Delta::Text("ha"));
+                    if error.kind == ModelErrorKind::BadAnswer {
+                        let _ = hear(AnswerDelta::Text("ha"));
                     }
                     Err(error)
                 }
                 None => {
-                    let _ = hear(Delta::Text("all"));
-                    let said = Said { text: "all".to_owned(), ..Said::default() };
-                    Ok(Reply { said, end: End::Turn, usage: None, request: None })
+                    let _ = hear(AnswerDelta::Text("all"));
+                    let said =
+                        AssistantMessage { text: "all".to_owned(), ..AssistantMessage::default() };
+                    Ok(ModelReply {
+                        message: said,
+                        end: AnswerEnd::Turn,
+                        usage: None,
+                        request: None,
+                    })
                 }
             }
         }
     }
 
-    const PATIENCE: Patience = Patience {
+    const PATIENCE: RetryPolicy = RetryPolicy {
         tries_max: 5,
         pause_first: Duration::from_secs(1),
         pause_max: Duration::from_secs(3),
         retry_after_max: Duration::from_mins(1),
-        left_at_once: &[],
+        not_retried: &[],
         seed: 7,
     };
 
-    fn error(kind: ErrorKind) -> ModelError {
+    fn error(kind: ModelErrorKind) -> ModelError {
         ModelError::new(kind, "no")
     }
 
-    /// How it ended, the pauses, and what was heard.
+    /// Returns the result, the pauses and the received pieces.
     fn play(
         mut errors: Vec<ModelError>,
         waits_max: usize,
-    ) -> (Result<String, ErrorKind>, Vec<Duration>, Vec<String>) {
+    ) -> (Result<String, ModelErrorKind>, Vec<Duration>, Vec<String>) {
         errors.reverse();
-        let (mut pauses, mut heard) = (Vec::new(), Vec::new());
-        let answer = ask_patiently(
+        let (mut pauses, mut pieces) = (Vec::new(), Vec::new());
+        let answer = ask_with_retries(
             &mut Failing(errors),
-            &Request::default(),
+            &ModelRequest::default(),
             &mut |delta| {
-                if delta != Delta::Waiting {
-                    heard.push(format!("{delta:?}"));
+                if delta != AnswerDelta::Waiting {
+                    pieces.push(format!("{delta:?}"));
                 }
                 ControlFlow::Continue(())
             },
@@ -156,42 +166,42 @@ mod tests {
                 ControlFlow::Continue(())
             },
         );
-        (answer.map(|reply| reply.said.text).map_err(|error| error.kind), pauses, heard)
+        (answer.map(|reply| reply.message.text).map_err(|error| error.kind), pauses, pieces)
     }
 
     #[test]
-    fn what_passes_is_waited_out_and_what_was_heard_is_void() {
-        let errors = vec![error(ErrorKind::Overload), error(ErrorKind::BadAnswer)];
-        let (answer, pauses, heard) = play(errors, 9);
+    fn a_temporary_error_is_retried_and_pieces_become_void() {
+        let errors = vec![error(ModelErrorKind::Overload), error(ModelErrorKind::BadAnswer)];
+        let (answer, pauses, pieces) = play(errors, 9);
         assert_eq!(answer, Ok("all".to_owned()));
         assert_eq!(pauses.len(), 2);
-        assert_eq!(heard, ["Text(\"ha\")", "Again", "Text(\"all\")"]);
+        assert_eq!(pieces, ["Text(\"ha\")", "Again", "Text(\"all\")"]);
     }
 
     #[test]
-    fn what_stays_is_not_asked_again() {
+    fn a_permanent_error_is_not_retried() {
         for kind in [
-            ErrorKind::Auth,
-            ErrorKind::PlanLimit,
-            ErrorKind::ContextLength,
-            ErrorKind::BadRequest,
-            ErrorKind::UnknownModel,
-            ErrorKind::Cancelled,
+            ModelErrorKind::Auth,
+            ModelErrorKind::PlanLimit,
+            ModelErrorKind::ContextLength,
+            ModelErrorKind::BadRequest,
+            ModelErrorKind::UnknownModel,
+            ModelErrorKind::Cancelled,
         ] {
             assert_eq!(play(vec![error(kind)], 9), (Err(kind), vec![], vec![]));
         }
-        let (answer, pauses, _) = play(vec![error(ErrorKind::Timeout); 9], 9);
-        assert_eq!((answer, pauses.len()), (Err(ErrorKind::Timeout), 4));
+        let (answer, pauses, _) = play(vec![error(ModelErrorKind::Timeout); 9], 9);
+        assert_eq!((answer, pauses.len()), (Err(ModelErrorKind::Timeout), 4));
     }
 
     #[test]
-    fn what_somebody_else_is_there_for_is_left_at_once() {
-        let patience = Patience { left_at_once: &[ErrorKind::Timeout], ..PATIENCE };
-        let errors = vec![error(ErrorKind::Timeout), error(ErrorKind::Overload)];
+    fn an_error_with_a_fallback_is_not_retried() {
+        let patience = RetryPolicy { not_retried: &[ModelErrorKind::Timeout], ..PATIENCE };
+        let errors = vec![error(ModelErrorKind::Timeout), error(ModelErrorKind::Overload)];
         let mut waits = 0;
-        let answer = ask_patiently(
+        let answer = ask_with_retries(
             &mut Failing(errors),
-            &Request::default(),
+            &ModelRequest::default(),
             &mut |_| ControlFlow::Continue(()),
             &patience,
             &mut |_, _| {
@@ -199,33 +209,33 @@ mod tests {
                 ControlFlow::Continue(())
             },
         );
-        assert_eq!((answer.map_err(|it| it.kind), waits), (Err(ErrorKind::Timeout), 1));
+        assert_eq!((answer.map_err(|it| it.kind), waits), (Err(ModelErrorKind::Timeout), 1));
     }
 
     #[test]
-    fn whoever_waits_can_break_off() {
-        let (answer, pauses, _) = play(vec![error(ErrorKind::Network); 3], 1);
-        assert_eq!((answer, pauses.len()), (Err(ErrorKind::Cancelled), 1));
+    fn a_waiting_caller_can_cancel() {
+        let (answer, pauses, _) = play(vec![error(ModelErrorKind::Network); 3], 1);
+        assert_eq!((answer, pauses.len()), (Err(ModelErrorKind::Cancelled), 1));
     }
 
     #[test]
-    fn pauses_are_bounded_differ_and_are_never_shorter_than_wanted() {
+    fn pauses_are_bounded_and_random_and_not_shorter_than_requested() {
         for seed in 0..200 {
-            let patience = Patience { seed, ..PATIENCE };
+            let patience = RetryPolicy { seed, ..PATIENCE };
             for (failures, most) in [(1, 1), (2, 2), (3, 3), (40, 3)] {
                 let pause = patience.pause(failures, None).unwrap();
                 assert!(pause <= Duration::from_secs(most), "{pause:?}");
             }
         }
-        let of = |seed| Patience { seed, ..PATIENCE }.pause(3, None);
+        let of = |seed| RetryPolicy { seed, ..PATIENCE }.pause(3, None);
         assert!(of(1) == of(1) && of(1) != of(2));
-        let wanted = |seconds| PATIENCE.pause(1, Some(Duration::from_secs(seconds)));
-        assert_eq!(wanted(20), Some(Duration::from_secs(20)));
-        assert_eq!(wanted(61), None);
+        let requested = |seconds| PATIENCE.pause(1, Some(Duration::from_secs(seconds)));
+        assert_eq!(requested(20), Some(Duration::from_secs(20)));
+        assert_eq!(requested(61), None);
         let far = ModelError {
             retry_after: Some(Duration::from_hours(1)),
-            ..error(ErrorKind::RateLimit)
+            ..error(ModelErrorKind::RateLimit)
         };
-        assert_eq!(play(vec![far], 9), (Err(ErrorKind::RateLimit), vec![], vec![]));
+        assert_eq!(play(vec![far], 9), (Err(ModelErrorKind::RateLimit), vec![], vec![]));
     }
 }

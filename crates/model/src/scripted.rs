@@ -1,18 +1,18 @@
-//! A model that plays a script, on the loopback address alone or without any.
+//! A model that answers from a script, either on a loopback address or in the process.
 //!
-//! Over HTTP it speaks the wire of each provider, and remembers what it was shown: whether
-//! a reason reached the model is read from its requests, not guessed.
+//! Over HTTP it supports the APIs of all providers and records the requests. So a test can check
+//! what the agent has shown to the model.
 
-mod http;
-mod in_process;
-mod parse;
-mod requests;
+mod http_request;
+mod in_process_model;
+mod provider_formats;
+mod recorded_request;
 mod script;
-mod server;
-mod wires;
+mod script_parser;
+mod scripted_server;
 
-pub use in_process::InProcess;
-pub use parse::ScriptError;
-pub use requests::{Request, RequestKind, ToolResult};
-pub use script::{Broken, Script, Step, ToolUse, Usage};
-pub use server::ScriptedModel;
+pub use in_process_model::InProcessModel;
+pub use recorded_request::{RecordedRequest, RecordedRequestKind, RecordedToolResult};
+pub use script::{AnswerDefect, ModelScript, ScriptStep, ScriptUsage, ScriptedToolCall};
+pub use script_parser::ScriptError;
+pub use scripted_server::ScriptedModel;

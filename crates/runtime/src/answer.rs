@@ -1,81 +1,81 @@
-//! What an adapter gets for an event, whatever happens.
+//! The answer that an adapter gets for an event, also when the guard is broken.
 //!
-//! Agent clients take silence for consent. So a fault becomes a denial that says the guard is
-//! broken, and what a person can do about it.
+//! Agent clients treat silence as consent. So a fault becomes a denial. The denial says that the
+//! guard is broken, and what a person can do about it.
 
-use jackline_engine::verdict::{Class, GuardName, ViolationType, WireFault};
+use jackline_engine::verdict::{GuardName, ViolationClass, ViolationType, WireFault};
 use jackline_engine::{
     CallId, Decision, Event, EventKind, FaultKind, SessionId, ToolFinished, ToolProposed, Verdict,
     Violation, wire::WireError,
 };
-use jackline_journal::{Note, Retention};
+use jackline_journal::{JournalNote, Retention};
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::definitions::DefinitionError;
-use crate::notify::Notice;
-use crate::runtime::{Fault, Runtime, StoredVerdict, named_workspace};
-use jackline_host::Agent;
+use crate::notify::PersonNotification;
+use crate::runtime::{Runtime, RuntimeFault, StoredVerdict, named_workspace};
+use jackline_host::DetectedAgent;
 
-/// How work goes on where the guard can't be mended at once.
-pub const WAY_OUT: &str = "a person can look with `jackline status`, or pass for a while with `jackline off --for 30m --why …`";
+/// The way to continue work when the guard can't be fixed at once.
+pub const HOW_TO_TURN_OFF: &str = "a person can check with `jackline status`, or turn the guard off for a while with `jackline off --for 30m --why …`";
 
-/// What an adapter shows, and what it does once that is out.
+/// The answer that an adapter shows, and the work that is left after the adapter has shown it.
 #[derive(Debug)]
-pub struct Answer {
-    /// The verdict, for adapters that show it in other words.
+pub struct RuntimeAnswer {
+    /// The verdict, for adapters that show it in their own format.
     pub verdict: Verdict,
-    /// The verdict as it is in the journal.
+    /// The verdict as JSON, exactly as the journal stores it.
     pub json: String,
-    /// Whether this is a decision.
-    pub outcome: Outcome,
-    /// What a person should know.
+    /// Whether the guards decided, or why they did not.
+    pub outcome: AnswerKind,
+    /// Warnings for people.
     pub warnings: Vec<String>,
-    /// What the client may show on the person's desktop. Commands and webhooks are not here;
-    /// [`Runtime::finish`] has them sent.
-    pub notices: Vec<Notice>,
-    /// Work for [`Runtime::finish`] once the answer is out.
-    pub deferred: Deferred,
+    /// Notifications that the client may show on the person's desktop. Notifications by command or
+    /// webhook are not included; [`Runtime::finish`] sends them.
+    pub notices: Vec<PersonNotification>,
+    /// Work for [`Runtime::finish`], after the adapter has shown the answer.
+    pub deferred: DeferredWork,
 }
 
-/// What an answer is.
+/// The kind of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// A decision on the event.
+pub enum AnswerKind {
+    /// The guards decided on the event.
     Decided,
-    /// A denial, because the line is no event of its own.
+    /// A denial, because the input is not an acceptable event.
     Refused,
     /// A denial, because the guard is broken.
     Broken,
-    /// No decision, because the guard is broken; and no denial, because a person
-    /// has switched it off.
-    Passed,
+    /// No decision, because the guard is broken. It is not a denial either, because a person has
+    /// turned the guard off.
+    GuardOff,
 }
 
-/// Work that may wait until an answer is out. What is not done stays with the runtime, and is
-/// done with the next one.
-#[must_use = "give it to `Runtime::finish` once the answer is out"]
+/// Work that may wait until the adapter has shown an answer. Work that is not done stays with the
+/// runtime, which does it after the next answer.
+#[must_use = "pass it to `Runtime::finish` after the answer is shown"]
 #[derive(Debug, Default)]
-pub struct Deferred {
-    /// A new session may push old ones out.
+pub struct DeferredWork {
+    /// Set when a new session was opened, so that old sessions may have to be removed.
     pub(crate) retention: Option<Retention>,
 }
 
-impl Deferred {
-    /// Takes over the work of a later answer.
-    pub fn add(&mut self, later: Self) {
+impl DeferredWork {
+    /// Adds the work of a later answer.
+    pub fn merge(&mut self, later: Self) {
         self.retention = later.retention.or_else(|| self.retention.take());
     }
 }
 
-/// What an event is about, for an answer that knows nothing else.
-pub(crate) struct About {
+/// What an answer says about its event when there is no decision.
+pub(crate) struct AnswerSubject {
     pub(crate) session: SessionId,
     pub(crate) call: Option<CallId>,
     pub(crate) workspace: Option<String>,
 }
 
-impl About {
-    pub(crate) fn of(event: &Event) -> Self {
+impl AnswerSubject {
+    pub(crate) fn from_event(event: &Event) -> Self {
         let call = match &event.kind {
             EventKind::ToolProposed(ToolProposed { call, .. })
             | EventKind::ToolFinished(ToolFinished { call, .. }) => call.clone(),
@@ -87,25 +87,25 @@ impl About {
 }
 
 impl Runtime {
-    /// Makes an answer of what became of an event.
+    /// Turns the result of handling an event into an answer.
     pub(crate) fn answer_to(
         &mut self,
-        about: About,
-        handled: Result<StoredVerdict, Fault>,
-    ) -> Answer {
+        about: AnswerSubject,
+        handled: Result<StoredVerdict, RuntimeFault>,
+    ) -> RuntimeAnswer {
         match handled {
             Ok(StoredVerdict { json, verdict }) => {
                 let json: String = Box::<str>::from(json).into();
                 let verdict = verdict.map_or_else(|| read_verdict(&json), |verdict| *verdict);
-                self.complete(verdict, Some(json), Outcome::Decided)
+                self.complete(verdict, Some(json), AnswerKind::Decided)
             }
-            Err(fault @ (Fault::IdReused(_) | Fault::InvalidEvent(_))) => {
-                // The client's mistake, and no fault of the guard's.
+            Err(fault @ (RuntimeFault::IdReused(_) | RuntimeFault::InvalidEvent(_))) => {
+                // This is a mistake of the client and not a fault of the guard.
                 let reason = format!("{fault}; {}", fault.remedy());
                 let error = WireFault { kind: fault.kind(), reason, line: None };
                 let (session, call) = (Some(about.session), about.call);
-                let verdict = Verdict { session, call, ..Verdict::fault(error) };
-                self.complete(verdict, None, Outcome::Refused)
+                let verdict = Verdict { session, call, ..Verdict::from_fault(error) };
+                self.complete(verdict, None, AnswerKind::Refused)
             }
             Err(fault) => {
                 self.note_fault(&fault);
@@ -115,18 +115,18 @@ impl Runtime {
         }
     }
 
-    /// The answer of a guard that is broken: a denial, unless a person has switched it off.
-    pub(crate) fn broken(&mut self, about: About, fault: &Fault) -> Answer {
+    /// The answer of a broken guard: a denial, unless a person has turned the guard off.
+    pub(crate) fn broken(&mut self, about: AnswerSubject, fault: &RuntimeFault) -> RuntimeAnswer {
         let kind = fault.kind();
         let message = format!("the guard is broken, not the call: {fault}");
-        let remedy = format!("{}; {WAY_OUT}", fault.remedy());
-        let off = self.is_off(about.workspace.as_deref());
+        let remedy = format!("{}; {HOW_TO_TURN_OFF}", fault.remedy());
+        let off = self.is_guard_off(about.workspace.as_deref());
         let violation = Violation {
             id: "v0.1".to_owned(),
             guard: GuardName::Runtime,
             kind: ViolationType::GuardFault,
             subtype: (&kind).into(),
-            class: Class::Terminal,
+            class: ViolationClass::Terminal,
             message: message.clone(),
             location: None,
             correction: Some(remedy.clone()),
@@ -137,63 +137,79 @@ impl Runtime {
         let violations = vec![violation];
         if off {
             let verdict = Verdict { session, call, violations, ..Verdict::allow() };
-            return self.complete(verdict, None, Outcome::Passed);
+            return self.complete(verdict, None, AnswerKind::GuardOff);
         }
         let context = Some(format!("{message}\n-> {remedy}"));
         let reason = format!("{message}; {remedy}");
         let error = WireFault { kind, reason, line: None };
-        let verdict = Verdict { session, call, violations, context, ..Verdict::fault(error) };
-        self.complete(verdict, None, Outcome::Broken)
+        let verdict = Verdict { session, call, violations, context, ..Verdict::from_fault(error) };
+        self.complete(verdict, None, AnswerKind::Broken)
     }
 
-    pub(crate) fn note_fault(&mut self, fault: &Fault) {
-        self.note(Note::Fault { kind: fault.kind(), reason: fault.to_string() });
+    pub(crate) fn note_fault(&mut self, fault: &RuntimeFault) {
+        self.add_journal_note(JournalNote::Fault { kind: fault.kind(), reason: fault.to_string() });
     }
 
-    fn complete(&mut self, verdict: Verdict, json: Option<String>, outcome: Outcome) -> Answer {
+    fn complete(
+        &mut self,
+        verdict: Verdict,
+        json: Option<String>,
+        outcome: AnswerKind,
+    ) -> RuntimeAnswer {
         let json = json.unwrap_or_else(|| render(&verdict));
         let (warnings, notices, deferred) = self.take_extras();
-        Answer { verdict, json, outcome, warnings, notices, deferred }
+        RuntimeAnswer { verdict, json, outcome, warnings, notices, deferred }
     }
 
-    /// Answers a line that is no event.
+    /// Answers a line that is not an event.
     pub fn refuse_line(
         &mut self,
         line: u64,
         kind: FaultKind,
         reason: &str,
         session: Option<&SessionId>,
-    ) -> Answer {
-        self.note(Note::Malformed { line, reason: reason.to_owned() });
+    ) -> RuntimeAnswer {
+        self.add_journal_note(JournalNote::Malformed { line, reason: reason.to_owned() });
         let verdict = Verdict {
             session: session.cloned(),
-            ..Verdict::fault(WireFault {
+            ..Verdict::from_fault(WireFault {
                 kind,
                 reason: format!("line {line} is not an event: {reason}"),
                 line: Some(line),
             })
         };
-        self.complete(verdict, None, Outcome::Refused)
+        self.complete(verdict, None, AnswerKind::Refused)
     }
 
-    /// Answers a line with a person's word that an agent has sent.
-    pub fn refuse_agent(&mut self, line: u64, event: &Event, agent: &Agent) -> Answer {
+    /// Denies an event that only a person may send, because an agent sent it.
+    pub fn refuse_agent(
+        &mut self,
+        line: u64,
+        event: &Event,
+        agent: &DetectedAgent,
+    ) -> RuntimeAnswer {
         let name = event.kind.name();
-        let reason = format!("only a person may send this `{name}`, and {agent}");
-        self.note(Note::Malformed { line, reason: reason.clone() });
+        let reason = format!("only a person may send `{name}`, but {agent}");
+        self.add_journal_note(JournalNote::Malformed { line, reason: reason.clone() });
         let kind = FaultKind::OpeningControl;
         let fault = WireFault { kind, reason, line: Some(line) };
-        let verdict = Verdict { session: Some(event.session.clone()), ..Verdict::fault(fault) };
-        self.complete(verdict, None, Outcome::Refused)
+        let verdict =
+            Verdict { session: Some(event.session.clone()), ..Verdict::from_fault(fault) };
+        self.complete(verdict, None, AnswerKind::Refused)
     }
 
     /// Answers a line that can't be parsed.
-    pub fn refuse(&mut self, line: u64, error: &WireError, session: Option<&SessionId>) -> Answer {
+    pub fn refuse(
+        &mut self,
+        line: u64,
+        error: &WireError,
+        session: Option<&SessionId>,
+    ) -> RuntimeAnswer {
         self.refuse_line(line, error.kind(), &error.to_string(), session)
     }
 }
 
-impl Fault {
+impl RuntimeFault {
     fn kind(&self) -> FaultKind {
         match self {
             Self::Store(error) => error.kind(),
@@ -209,20 +225,22 @@ impl Fault {
     fn remedy(&self) -> &'static str {
         match self {
             Self::Store(error) => error.remedy(),
-            Self::Definition(DefinitionError::NotFound(_)) => "then send it again",
-            Self::Definition(_) => "mend the definition (`jackline check`), then send it again",
-            Self::Facts(_) => {
-                "check the program that answers the guard's queries, then send it again"
+            Self::Definition(DefinitionError::NotFound(_)) => "then send the event again",
+            Self::Definition(_) => {
+                "fix the definition (`jackline check` shows the errors), then send the event again"
             }
-            Self::Workspace(_) => "work in a directory whose name is UTF-8",
-            Self::IdReused(_) => "give every event an id of its own",
-            Self::InvalidEvent(_) => "nothing was written",
+            Self::Facts(_) => {
+                "check the program that answers the guard's queries, then send the event again"
+            }
+            Self::Workspace(_) => "use a workspace whose path is valid UTF-8",
+            Self::IdReused(_) => "give every event its own id",
+            Self::InvalidEvent(_) => "nothing was recorded; correct the event",
             Self::Panic(_) => "report this with the journal of the session",
         }
     }
 }
 
-/// Reads a verdict from the journal. Our own JSON can't be unreadable; if it were, this denies.
+/// Reads a verdict from the journal. Our own JSON is always readable; if it were not, this denies.
 fn read_verdict(json: &str) -> Verdict {
     serde_json::from_str(json).unwrap_or_else(|_| Verdict {
         decision: Decision::Deny,
@@ -233,6 +251,6 @@ fn read_verdict(json: &str) -> Verdict {
 
 fn render(verdict: &Verdict) -> String {
     let take = |json: Box<RawValue>| Box::<str>::from(json).into();
-    // Plain data has no way to fail to be JSON; and if it had, this denies.
+    // Serializing plain data can't fail; if it did, this denies.
     to_raw_value(verdict).map_or_else(|_| r#"{"v":1,"decision":"deny"}"#.to_owned(), take)
 }

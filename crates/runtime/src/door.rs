@@ -1,30 +1,30 @@
-//! The door of adapters that answer many events in one process: a panic becomes a denial.
+//! The panic guard of adapters that answer many events in one process: a panic becomes a denial.
 //!
-//! Hooks have a door of their own, around everything that one process does.
+//! Hooks have their own panic guard, around everything that the process does.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::answer::{About, Answer};
-use crate::runtime::{Fault, Request, Runtime};
+use crate::answer::{AnswerSubject, RuntimeAnswer};
+use crate::runtime::{EventRequest, Runtime, RuntimeFault};
 
 impl Runtime {
-    /// Answers an event, and denies it where the runtime panics.
-    pub fn answer_safely(&mut self, request: impl Into<Request>) -> Answer {
+    /// Answers an event, and denies it if the runtime panics.
+    pub fn answer_safely(&mut self, request: impl Into<EventRequest>) -> RuntimeAnswer {
         let request = request.into();
-        let about = About::of(&request.event);
+        let about = AnswerSubject::from_event(&request.event);
         let answered = catch_unwind(AssertUnwindSafe(|| self.answer(request)));
         answered.unwrap_or_else(|panic| {
-            self.forget();
-            let fault = Fault::Panic(panic_text(panic.as_ref()));
+            self.forget_sessions();
+            let fault = RuntimeFault::Panic(panic_text(panic.as_ref()));
             self.note_fault(&fault);
-            // Which people to tell is asked of what may be what broke.
+            // Finding out which people to notify may panic too, because it may use the broken part.
             let _ = catch_unwind(AssertUnwindSafe(|| self.notify_broken(&about, &fault)));
             self.broken(about, &fault)
         })
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic
         .downcast_ref::<&str>()

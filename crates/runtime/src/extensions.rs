@@ -1,59 +1,61 @@
-//! Policies, checkers and feedback providers written in Rust.
+//! Policies, completion checkers and feedback providers written in Rust.
 //!
-//! They run here, not in the engine: what they said is recorded as a fact, so
-//! a journal replays without them. Their memory is part of the session.
+//! They run here and not in the engine. Their answers are recorded as facts, so a journal replays
+//! without them. Their memory is part of the session.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use jackline_engine::bounds::{CARRY_BYTES_MAX, POLICY_BYTES_MAX};
-use jackline_engine::definition::{Checker, Definition, Policy, PolicyRule, Speech};
+use jackline_engine::bounds::{CARRY_BYTES_MAX, POLICY_STATE_BYTES_MAX};
+use jackline_engine::definition::{
+    CompletionRequirement, Definition, FeedbackContent, Policy, PolicyRule,
+};
 use jackline_engine::facts::{CallView, CheckFact, FeedbackFact, FeedbackView, PolicyFact};
-use jackline_engine::verdict::{Observed, Severity};
+use jackline_engine::verdict::{FeedbackObservation, Severity};
 use jackline_engine::{Fact, Query};
 
-use crate::facts::{Deadline, FactError, FactSource, Scene};
+use crate::facts::{FactContext, FactDeadline, FactError, FactSource};
 
-/// How much a feedback provider may say at once.
-const SAID_BYTES_MAX: usize = 64 << 10;
+/// The largest feedback of a provider, in bytes.
+const FEEDBACK_BYTES_MAX: usize = 64 << 10;
 
-/// What a policy says about a call.
+/// The answer of a policy for a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyDecision {
-    /// Whether it may run.
+    /// Whether the call may run.
     pub allowed: bool,
-    /// Why not.
+    /// The reason for a denial.
     pub reason: Option<String>,
 }
 
 impl PolicyDecision {
-    /// It may run.
+    /// Allows the call.
     pub fn allow() -> Self {
         Self { allowed: true, reason: None }
     }
 
-    /// It may not.
+    /// Denies the call.
     pub fn deny(reason: impl Into<String>) -> Self {
         Self { allowed: false, reason: Some(reason.into()) }
     }
 }
 
-/// A policy over tool calls. `state` is what it remembers of this session: it
-/// is saved, restored, reset and rolled back with the session.
+/// A policy over tool calls. `state` is its memory in this session: it is saved, restored, reset
+/// and rolled back with the session.
 pub trait ToolPolicy: Send {
     /// The name a definition uses for it.
     fn name(&self) -> &str;
 
-    /// Looks at a call before it runs.
+    /// Decides on a call before it runs.
     fn check(&self, state: &str, call: &CallView) -> PolicyDecision;
 
-    /// What the policy wants back with the result of a call it allowed, such as
-    /// the path it is about; at most 256 bytes.
+    /// A text that the policy gets back with the result of a call that it allowed, such as a path;
+    /// at most 256 bytes.
     fn carry(&self, _call: &CallView) -> Option<String> {
         None
     }
 
-    /// Learns from a call that succeeded: gives back what to remember.
+    /// Learns from a call that succeeded, and returns the new state.
     fn on_result(&self, state: &str, _call: &CallView) -> String {
         state.to_owned()
     }
@@ -64,32 +66,32 @@ pub trait CompletionChecker: Send {
     /// The name a definition uses for it.
     fn name(&self) -> &str;
 
-    /// Nothing if it is complete, else what is missing.
+    /// Returns `Ok` if the task is complete, else the feedback for the agent.
     fn check(&self) -> Result<(), String>;
 }
 
-/// What a feedback provider says.
+/// The feedback of a provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Said {
+pub struct ProviderFeedback {
     /// How urgent it is.
     pub severity: Severity,
-    /// What it is.
+    /// The main text.
     pub summary: String,
-    /// Details.
-    pub observations: Vec<Observed>,
-    /// What to do.
+    /// Details that the provider observed.
+    pub observations: Vec<FeedbackObservation>,
+    /// Suggested actions.
     pub suggestions: Vec<String>,
 }
 
-impl Said {
-    /// A summary and nothing else.
+impl ProviderFeedback {
+    /// Feedback with only a summary.
     pub fn new(severity: Severity, summary: impl Into<String>) -> Self {
         let summary = summary.into();
         Self { severity, summary, observations: Vec::new(), suggestions: Vec::new() }
     }
 
     fn bytes(&self) -> usize {
-        let observed = |o: &Observed| {
+        let observed = |o: &FeedbackObservation| {
             o.category.len() + o.description.len() + o.evidence.as_ref().map_or(0, String::len)
         };
         self.summary.len()
@@ -98,19 +100,19 @@ impl Said {
     }
 }
 
-/// Soft guidance that comes with tool results. It is asked when its trigger
-/// in the definition says so.
+/// Soft guidance that is sent with tool results. The runtime asks the provider when its trigger in
+/// the definition fires.
 pub trait FeedbackProvider: Send {
     /// The name a definition uses for it.
     fn name(&self) -> &str;
 
-    /// Whether it has a reason to speak now, besides its trigger.
+    /// Whether the provider has feedback now, after its trigger fired.
     fn should_run(&self, _view: &FeedbackView) -> bool {
         true
     }
 
-    /// What it says, if anything.
-    fn provide(&self, view: &FeedbackView) -> Option<Said>;
+    /// The feedback, if there is any.
+    fn provide(&self, view: &FeedbackView) -> Option<ProviderFeedback>;
 }
 
 /// The policies, checkers and feedback providers of a runtime.
@@ -143,28 +145,31 @@ impl Extensions {
         self
     }
 
-    /// One that a definition does not name, and so never asks.
-    pub(crate) fn unnamed(&self, definition: &Definition) -> Option<&str> {
-        let named_policy = |name: &str| {
+    /// An extension that the definition does not name, so it would never be asked.
+    pub(crate) fn first_unnamed(&self, definition: &Definition) -> Option<&str> {
+        let is_named_policy = |name: &str| {
             let is_it = |policy: &Policy| matches!(&policy.rule, PolicyRule::Custom { name: n } if n == name);
             definition.policies.iter().any(is_it)
         };
-        let policies = self.policies.keys().filter(|name| !named_policy(name));
-        let named_checker =
+        let policies = self.policies.keys().filter(|name| !is_named_policy(name));
+        let is_named_checker =
             |name: &str| definition.completion.as_ref().is_some_and(|checker| names(checker, name));
-        let checkers = self.checkers.keys().filter(|name| !named_checker(name));
-        let named_provider = |name: &str| {
+        let checkers = self.checkers.keys().filter(|name| !is_named_checker(name));
+        let is_named_provider = |name: &str| {
             let mut speeches = definition.feedback.iter().map(|provider| &provider.speech);
-            speeches.any(|speech| matches!(speech, Speech::Custom { name: n } if n == name))
+            speeches
+                .any(|speech| matches!(speech, FeedbackContent::Custom { name: n } if n == name))
         };
-        let providers = self.feedback.keys().filter(|name| !named_provider(name));
+        let providers = self.feedback.keys().filter(|name| !is_named_provider(name));
         policies.chain(checkers).chain(providers).map(String::as_str).next()
     }
 
-    fn check(&self, name: &str, state: &str, call: &CallView) -> PolicyFact {
-        self.ask(name, |policy| match policy.check(state, call) {
+    fn ask_policy(&self, name: &str, state: &str, call: &CallView) -> PolicyFact {
+        self.with_policy_named(name, |policy| match policy.check(state, call) {
             PolicyDecision { allowed: true, .. } => match policy.carry(call) {
-                Some(text) if text.len() > CARRY_BYTES_MAX => too_much("carry", CARRY_BYTES_MAX),
+                Some(text) if text.len() > CARRY_BYTES_MAX => {
+                    too_large("carried text", CARRY_BYTES_MAX)
+                }
                 carry => PolicyFact::Allowed { carry },
             },
             PolicyDecision { allowed: false, reason } => PolicyFact::Denied { reason },
@@ -172,13 +177,15 @@ impl Extensions {
     }
 
     fn on_result(&self, name: &str, state: &str, call: &CallView) -> PolicyFact {
-        self.ask(name, |policy| match policy.on_result(state, call) {
-            text if text.len() > POLICY_BYTES_MAX => too_much("remember", POLICY_BYTES_MAX),
+        self.with_policy_named(name, |policy| match policy.on_result(state, call) {
+            text if text.len() > POLICY_STATE_BYTES_MAX => {
+                too_large("state", POLICY_STATE_BYTES_MAX)
+            }
             text => PolicyFact::State { text },
         })
     }
 
-    fn complete(&self, name: &str) -> CheckFact {
+    fn ask_checker(&self, name: &str) -> CheckFact {
         let Some(checker) = self.checkers.get(name) else {
             return CheckFact::Broken { reason: NOT_REGISTERED.to_owned() };
         };
@@ -189,7 +196,7 @@ impl Extensions {
         }
     }
 
-    fn speak(&self, name: &str, view: &FeedbackView) -> FeedbackFact {
+    fn ask_provider(&self, name: &str, view: &FeedbackView) -> FeedbackFact {
         let broken = |reason: String| FeedbackFact::Broken { reason };
         let Some(provider) = self.feedback.get(name) else {
             return broken(NOT_REGISTERED.to_owned());
@@ -197,18 +204,18 @@ impl Extensions {
         let speak = || if provider.should_run(view) { provider.provide(view) } else { None };
         match catch_unwind(AssertUnwindSafe(speak)) {
             Ok(None) => FeedbackFact::Silent,
-            Ok(Some(said)) if said.bytes() > SAID_BYTES_MAX => {
-                broken(format!("it wants to say more than {SAID_BYTES_MAX} bytes"))
+            Ok(Some(feedback)) if feedback.bytes() > FEEDBACK_BYTES_MAX => {
+                broken(format!("its feedback is longer than {FEEDBACK_BYTES_MAX} bytes"))
             }
-            Ok(Some(Said { severity, summary, observations, suggestions })) => {
-                FeedbackFact::Said { severity, summary, observations, suggestions }
+            Ok(Some(ProviderFeedback { severity, summary, observations, suggestions })) => {
+                FeedbackFact::Message { severity, summary, observations, suggestions }
             }
             Err(_) => broken(PANICKED.to_owned()),
         }
     }
 
-    /// Whether a query is for guards written in Rust.
-    pub(crate) fn answers(query: &Query) -> bool {
+    /// Whether a query is for extensions written in Rust.
+    pub(crate) fn handles(query: &Query) -> bool {
         matches!(
             query,
             Query::PolicyCheck { .. }
@@ -221,18 +228,22 @@ impl Extensions {
     fn fact(&self, query: &Query) -> Fact {
         match query {
             Query::PolicyCheck { name, state, call, .. } => {
-                Fact::Policy(self.check(name, state, call))
+                Fact::Policy(self.ask_policy(name, state, call))
             }
             Query::PolicyResult { name, state, call, .. } => {
                 Fact::Policy(self.on_result(name, state, call))
             }
-            Query::Checker { name } => Fact::Checker(self.complete(name)),
-            Query::Feedback { name, view, .. } => Fact::Feedback(self.speak(name, view)),
+            Query::Checker { name } => Fact::Checker(self.ask_checker(name)),
+            Query::Feedback { name, view, .. } => Fact::Feedback(self.ask_provider(name, view)),
             _ => Fact::Unknown,
         }
     }
 
-    fn ask(&self, name: &str, ask: impl FnOnce(&dyn ToolPolicy) -> PolicyFact) -> PolicyFact {
+    fn with_policy_named(
+        &self,
+        name: &str,
+        ask: impl FnOnce(&dyn ToolPolicy) -> PolicyFact,
+    ) -> PolicyFact {
         let Some(policy) = self.policies.get(name) else {
             return PolicyFact::Broken { reason: NOT_REGISTERED.to_owned() };
         };
@@ -244,24 +255,28 @@ impl Extensions {
 impl FactSource for Extensions {
     fn answer(
         &mut self,
-        _scene: &Scene<'_>,
+        _scene: &FactContext<'_>,
         queries: &[Query],
-        _deadline: Deadline,
+        _deadline: FactDeadline,
     ) -> Result<Vec<Fact>, FactError> {
         Ok(queries.iter().map(|query| self.fact(query)).collect())
     }
 }
 
-fn names(checker: &Checker, name: &str) -> bool {
+fn names(checker: &CompletionRequirement, name: &str) -> bool {
     match checker {
-        Checker::Files(_) | Checker::Command { .. } | Checker::Clean => false,
-        Checker::All(parts) | Checker::Any(parts) => parts.iter().any(|part| names(part, name)),
-        Checker::Custom { name: known } => known == name,
+        CompletionRequirement::Files(_)
+        | CompletionRequirement::Command { .. }
+        | CompletionRequirement::Clean => false,
+        CompletionRequirement::All(parts) | CompletionRequirement::Any(parts) => {
+            parts.iter().any(|part| names(part, name))
+        }
+        CompletionRequirement::Custom { name: known } => known == name,
     }
 }
 
-fn too_much(what: &str, most: usize) -> PolicyFact {
-    PolicyFact::Broken { reason: format!("it wants to {what} more than {most} bytes") }
+fn too_large(what: &str, most: usize) -> PolicyFact {
+    PolicyFact::Broken { reason: format!("its {what} is longer than {most} bytes") }
 }
 
 const NOT_REGISTERED: &str = "it is not registered with this runtime";
@@ -270,14 +285,14 @@ const PANICKED: &str = "it panicked";
 #[cfg(test)]
 mod tests {
     use jackline_engine::Timestamp;
-    use jackline_engine::definition::{FeedbackProvider as Declared, Trigger};
+    use jackline_engine::definition::{FeedbackProvider as Declared, FeedbackTrigger};
 
     use super::*;
 
-    /// Speaks from the third call on, and has a bug at the seventh.
-    struct Counts;
+    /// Gives feedback from the third call on, and panics at the seventh.
+    struct CountingProvider;
 
-    impl FeedbackProvider for Counts {
+    impl FeedbackProvider for CountingProvider {
         fn name(&self) -> &'static str {
             "counts"
         }
@@ -286,12 +301,13 @@ mod tests {
             view.tool_call_count > 2
         }
 
-        fn provide(&self, view: &FeedbackView) -> Option<Said> {
+        fn provide(&self, view: &FeedbackView) -> Option<ProviderFeedback> {
             assert_ne!(view.tool_call_count, 7, "a bug in a provider");
             let summary =
-                "x".repeat(if view.tool_call_count == 8 { SAID_BYTES_MAX + 1 } else { 1 });
-            let said = Said::new(Severity::Warning, summary);
-            (view.tool_call_count != 6).then(|| Said { suggestions: vec!["rest".into()], ..said })
+                "x".repeat(if view.tool_call_count == 8 { FEEDBACK_BYTES_MAX + 1 } else { 1 });
+            let feedback = ProviderFeedback::new(Severity::Warning, summary);
+            (view.tool_call_count != 6)
+                .then(|| ProviderFeedback { suggestions: vec!["rest".into()], ..feedback })
         }
     }
 
@@ -313,35 +329,35 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_speaks_where_it_has_a_reason_to() {
-        let extensions = Extensions::default().with_feedback(Counts);
-        let said = FeedbackFact::Said {
+    fn a_provider_gives_feedback_when_it_has_a_reason() {
+        let extensions = Extensions::default().with_feedback(CountingProvider);
+        let expected = FeedbackFact::Message {
             severity: Severity::Warning,
             summary: "x".to_owned(),
             observations: Vec::new(),
             suggestions: vec!["rest".to_owned()],
         };
-        assert_eq!(extensions.speak("counts", &view(2)), FeedbackFact::Silent);
-        assert_eq!(extensions.speak("counts", &view(3)), said);
-        assert_eq!(extensions.speak("counts", &view(6)), FeedbackFact::Silent);
+        assert_eq!(extensions.ask_provider("counts", &view(2)), FeedbackFact::Silent);
+        assert_eq!(extensions.ask_provider("counts", &view(3)), expected);
+        assert_eq!(extensions.ask_provider("counts", &view(6)), FeedbackFact::Silent);
     }
 
     #[test]
-    fn a_provider_that_breaks_is_said_to() {
-        let extensions = Extensions::default().with_feedback(Counts);
-        assert_eq!(extensions.speak("counts", &view(7)), broken("it panicked"));
-        let too_much = broken("it wants to say more than 65536 bytes");
-        assert_eq!(extensions.speak("counts", &view(8)), too_much);
-        assert_eq!(extensions.speak("other", &view(3)), broken(NOT_REGISTERED));
+    fn a_broken_provider_is_reported() {
+        let extensions = Extensions::default().with_feedback(CountingProvider);
+        assert_eq!(extensions.ask_provider("counts", &view(7)), broken("it panicked"));
+        let too_much = broken("its feedback is longer than 65536 bytes");
+        assert_eq!(extensions.ask_provider("counts", &view(8)), too_much);
+        assert_eq!(extensions.ask_provider("other", &view(3)), broken(NOT_REGISTERED));
     }
 
     #[test]
     fn a_provider_that_no_definition_names_is_found() {
-        let extensions = Extensions::default().with_feedback(Counts);
-        assert_eq!(extensions.unnamed(&Definition::default()), Some("counts"));
-        let speech = Speech::Custom { name: "counts".to_owned() };
-        let feedback = vec![Declared { speech, trigger: Trigger::default() }];
+        let extensions = Extensions::default().with_feedback(CountingProvider);
+        assert_eq!(extensions.first_unnamed(&Definition::default()), Some("counts"));
+        let speech = FeedbackContent::Custom { name: "counts".to_owned() };
+        let feedback = vec![Declared { speech, trigger: FeedbackTrigger::default() }];
         let definition = Definition { feedback, ..Definition::default() };
-        assert_eq!(extensions.unnamed(&definition), None);
+        assert_eq!(extensions.first_unnamed(&definition), None);
     }
 }

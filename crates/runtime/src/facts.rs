@@ -1,30 +1,30 @@
 //! Answers the engine's queries.
 //!
-//! The engine asks in rounds, and each round is one batch of queries. A [`FactSource`] answers
-//! a batch: this machine, a recording, guards written in Rust, or a program at the other end
-//! of a wire. A source that fails, is late, or answers something else breaks the guard, and
-//! a broken guard denies.
+//! The engine asks in rounds, and each round is one batch of queries. A [`FactSource`] answers a
+//! batch. A source may be this machine, a recording, extensions written in Rust, or a program
+//! behind a wire protocol. If a source fails, is late, or gives a wrong answer, the guard counts as
+//! broken, and a broken guard denies.
 
-mod absences;
 mod files;
 mod gather;
 mod links;
 mod machine;
+mod missing_paths;
 mod recording;
 mod reload;
 
 use std::path::Path;
 
-use jackline_engine::facts::WrongFact;
+use jackline_engine::facts::WrongFactError;
 use jackline_engine::{Definition, Digest, Fact, Query, SessionId};
 use jackline_journal::Store;
 
 use crate::definitions::Definitions;
-use crate::reports::Reports;
+use crate::reports::ReportRemovals;
 use jackline_host::clock;
 
 pub(crate) use gather::{FactSources, gather};
-pub(crate) use machine::Machine;
+pub(crate) use machine::LocalMachine;
 pub use recording::Recording;
 
 /// Answers queries of the engine.
@@ -32,63 +32,63 @@ pub trait FactSource: Send {
     /// Answers a batch: one fact for each query, in the same order, before the deadline.
     fn answer(
         &mut self,
-        scene: &Scene<'_>,
+        scene: &FactContext<'_>,
         queries: &[Query],
-        deadline: Deadline,
+        deadline: FactDeadline,
     ) -> Result<Vec<Fact>, FactError>;
 }
 
-/// Why there are no facts.
+/// Why a source gave no usable facts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FactError {
     /// The source could not answer.
     #[error("the source of facts failed: {0}")]
     Failed(String),
     /// The source answered too late.
-    #[error("the source of facts gave no answer within {0} ms")]
+    #[error("the source of facts did not answer within {0} ms")]
     Late(u64),
-    /// Not each query has an answer.
+    /// The number of answers differs from the number of queries.
     #[error("the source of facts gave {answers} answers to {queries} queries")]
     Count {
-        /// How many queries the batch had.
+        /// The number of queries in the batch.
         queries: usize,
-        /// How many answers came.
+        /// The number of answers.
         answers: usize,
     },
     /// An answer does not fit its query.
     #[error("the source of facts gave a wrong answer: {0}")]
-    Wrong(#[from] WrongFact),
+    Wrong(#[from] WrongFactError),
 }
 
-/// The time by which a source has to answer.
+/// The time by which a source must answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deadline {
+pub struct FactDeadline {
     limit_ms: u64,
-    over_at_ms: u64,
+    expires_at_ms: u64,
 }
 
-impl Deadline {
-    /// So many milliseconds from now.
+impl FactDeadline {
+    /// A deadline this many milliseconds from now.
     pub fn within(limit_ms: u64) -> Self {
-        Self { limit_ms, over_at_ms: clock::boot_ms().saturating_add(limit_ms) }
+        Self { limit_ms, expires_at_ms: clock::boot_ms().saturating_add(limit_ms) }
     }
 
-    /// How many milliseconds are left.
+    /// The remaining milliseconds.
     pub fn remaining_ms(self) -> u64 {
-        self.over_at_ms.saturating_sub(clock::boot_ms())
+        self.expires_at_ms.saturating_sub(clock::boot_ms())
     }
 
-    /// An error once the deadline is over.
+    /// Returns an error if the deadline has passed.
     pub fn check(self) -> Result<(), FactError> {
-        if clock::boot_ms() > self.over_at_ms {
+        if clock::boot_ms() > self.expires_at_ms {
             return Err(FactError::Late(self.limit_ms));
         }
         Ok(())
     }
 }
 
-/// The session that queries are about.
-pub struct Scene<'a> {
+/// The session and its surroundings, for which queries are answered.
+pub struct FactContext<'a> {
     pub(crate) session: &'a SessionId,
     pub(crate) workspace: Option<&'a Path>,
     pub(crate) definitions: &'a Definitions,
@@ -98,19 +98,19 @@ pub struct Scene<'a> {
     pub(crate) definition_checksum: Digest,
     /// The digest of its stored form.
     pub(crate) definition_digest: Digest,
-    /// Keeps the contents of protected files.
+    /// Stores the contents of protected files.
     pub(crate) store: &'a dyn Store,
-    /// The directory of the session, where it has one.
+    /// The directory of the session, if it has one.
     pub(crate) session_directory: Option<&'a Path>,
 }
 
-impl Scene<'_> {
+impl FactContext<'_> {
     /// The session.
     pub fn session(&self) -> &SessionId {
         self.session
     }
 
-    /// The directory the agent works in; none where it has no files.
+    /// The directory the agent works in; `None` if the agent has no files.
     pub fn workspace(&self) -> Option<&Path> {
         self.workspace
     }
@@ -121,8 +121,13 @@ impl Scene<'_> {
     }
 
     /// The reports of this workspace.
-    pub(crate) fn reports(&self) -> Reports<'_> {
+    pub(crate) fn reports(&self) -> ReportRemovals<'_> {
         let Self { workspace, session, .. } = *self;
-        Reports { home: self.definitions.given_home(), store: self.store, workspace, session }
+        ReportRemovals {
+            home: self.definitions.state_directory(),
+            store: self.store,
+            workspace,
+            session,
+        }
     }
 }

@@ -1,13 +1,13 @@
-//! One session as an adapter sees it.
+//! The session front-end that all adapters share.
 //!
-//! Every surface that runs calls for an agent needs the same things: it numbers calls,
-//! proposes them, reports how they came back, keeps what the agent must be told until there
-//! is a place for it, and tells a person how to answer a question. The gate does this once,
-//! so that all surfaces obey a verdict in the same way and in the same words.
+//! Every adapter that runs calls for an agent does the same work: it numbers calls, proposes them,
+//! reports their results, stores texts for the agent until a result or prompt can carry them, and
+//! tells a person how to answer a question. The gate does this once, so that all adapters apply a
+//! verdict in the same way and with the same words.
 
 mod answer;
 mod call;
-mod call_names;
+mod call_ids;
 mod fault;
 mod stop;
 mod texts;
@@ -18,28 +18,28 @@ use jackline_engine::{
     ActorId, Decision, Event, EventKind, Payload, PromptSubmitted, SessionId, SessionPhase,
     SessionStarted, StopProposed, ToolFinished, ToolName, ToolProposed, Verdict,
 };
-use jackline_journal::Note;
+use jackline_journal::JournalNote;
 
-use crate::answer::{Answer, Deferred};
-use crate::notify::Notice;
-use crate::runtime::{Request, Runtime};
+use crate::answer::{DeferredWork, RuntimeAnswer};
+use crate::notify::PersonNotification;
+use crate::runtime::{EventRequest, Runtime};
 
 pub use answer::GateAnswer;
 pub use call::{
-    CallPermit, CallRefusal, CallResult, CallRuling, PendingAsk, ProposedCall, RefusalCode,
+    ApprovalRequest, CallPermit, CallRefusal, CallResult, CallRuling, ProposedCall, RefusalCode,
 };
-use call_names::CallNames;
+use call_ids::CallIds;
 pub use fault::GuardFault;
 pub use stop::StopRuling;
-pub use texts::{WAITS_FOR_PERSON, reason_of};
+pub use texts::{WAITS_FOR_PERSON_TEXT, reason_of};
 
-/// How many notices for the desktop wait at once.
-const NOTICES_MAX: usize = 16;
+/// The largest number of desktop notifications that wait.
+const NOTIFICATIONS_MAX: usize = 16;
 
 /// The session front-end of every adapter.
 ///
 /// ```
-/// use jackline_engine::{Arguments, Definition, SessionId, SessionStarted, Status};
+/// use jackline_engine::{Arguments, Definition, SessionId, SessionStarted, CallStatus};
 /// use jackline_host::HostAccess;
 /// use jackline_journal::MemoryStore;
 /// use jackline_runtime::{CallResult, CallRuling, Definitions, Gate, ProposedCall, Runtime};
@@ -53,7 +53,7 @@ const NOTICES_MAX: usize = 16;
 /// match gate.propose(ProposedCall::new("read_file", args)) {
 ///     CallRuling::Run(permit) => {
 ///         let text = Some("what the tool returned".to_owned());
-///         gate.finish(CallResult { text, ..CallResult::new(permit.number, Status::Ok) });
+///         gate.finish(CallResult { text, ..CallResult::new(permit.number, CallStatus::Ok) });
 ///     }
 ///     CallRuling::Refuse(refusal) | CallRuling::Stop(refusal) => println!("{}", refusal.text()),
 ///     CallRuling::Ask(refusal, ask) => println!("{}; {}", refusal.text(), ask.for_person()),
@@ -65,48 +65,48 @@ const NOTICES_MAX: usize = 16;
 pub struct Gate {
     runtime: Runtime,
     session: SessionId,
-    calls: CallNames,
+    calls: CallIds,
     /// Texts for the agent that no result or prompt has carried yet.
     texts: Vec<String>,
     /// Texts for people.
-    notes: Vec<String>,
-    /// What the client may show on the person's desktop.
-    notices: Vec<Notice>,
-    /// Work that answers have left for later.
-    deferred: Deferred,
-    /// The last event that the guard could not answer.
+    person_texts: Vec<String>,
+    /// Notifications that the client may show on the person's desktop.
+    notifications: Vec<PersonNotification>,
+    /// Deferred work of earlier answers.
+    deferred: DeferredWork,
+    /// The last fault of the guard.
     fault: Option<GuardFault>,
 }
 
-/// Whether a session belongs to the gate that asked for it.
+/// Whether a gate owns its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionRole {
     /// The gate started the session and ends it.
     Owner,
-    /// Another process has the session under way: calls of this gate are a part of it.
+    /// Another process has started the session. The calls of this gate are part of it.
     Guest,
 }
 
 impl Gate {
-    /// A gate for one session, which may have begun or not.
+    /// A gate for one session, which may exist already.
     pub fn new(runtime: Runtime, session: SessionId) -> Self {
         Self {
             runtime,
             session,
-            calls: CallNames::default(),
+            calls: CallIds::default(),
             texts: Vec::new(),
-            notes: Vec::new(),
-            notices: Vec::new(),
-            deferred: Deferred::default(),
+            person_texts: Vec::new(),
+            notifications: Vec::new(),
+            deferred: DeferredWork::default(),
             fault: None,
         }
     }
 
-    /// Saves states in [`Self::run_deferred`], and not before each answer: for a process that
-    /// answers more than one event and calls it soon.
+    /// Saves states in [`Self::run_deferred`] instead of before each answer. Use this in a process
+    /// that answers more than one event and calls `run_deferred` soon.
     #[must_use]
-    pub fn saving_late(mut self) -> Self {
-        self.runtime = self.runtime.saving_late();
+    pub fn with_deferred_saving(mut self) -> Self {
+        self.runtime = self.runtime.with_deferred_saving();
         self
     }
 
@@ -115,25 +115,26 @@ impl Gate {
         &self.session
     }
 
-    /// Decides on an event and makes it durable. A panic goes through to the caller, who has
-    /// to deny: this is for adapters with a door of their own around everything they do.
-    pub fn submit(&mut self, request: impl Into<Request>) -> GateAnswer {
+    /// Decides on an event and makes the record durable. A panic propagates to the caller, who must
+    /// deny. Use this in adapters with their own panic guard.
+    pub fn submit(&mut self, request: impl Into<EventRequest>) -> GateAnswer {
         let answer = self.runtime.answer(request);
-        self.take_in(answer)
+        self.store_answer(answer)
     }
 
-    /// The same for adapters that answer many events: a panic becomes a denial.
-    fn submit_safely(&mut self, request: impl Into<Request>) -> GateAnswer {
+    /// Decides like [`Self::submit`], but turns a panic into a denial. Use this in adapters that
+    /// answer many events.
+    fn submit_safely(&mut self, request: impl Into<EventRequest>) -> GateAnswer {
         let answer = self.runtime.answer_safely(request);
-        self.take_in(answer)
+        self.store_answer(answer)
     }
 
-    fn take_in(&mut self, answer: Answer) -> GateAnswer {
-        let Answer { verdict, outcome, warnings, notices, deferred, .. } = answer;
-        self.notes.extend(warnings);
-        let room = NOTICES_MAX.saturating_sub(self.notices.len());
-        self.notices.extend(notices.into_iter().take(room));
-        self.deferred.add(deferred);
+    fn store_answer(&mut self, answer: RuntimeAnswer) -> GateAnswer {
+        let RuntimeAnswer { verdict, outcome, warnings, notices, deferred, .. } = answer;
+        self.person_texts.extend(warnings);
+        let room = NOTIFICATIONS_MAX.saturating_sub(self.notifications.len());
+        self.notifications.extend(notices.into_iter().take(room));
+        self.deferred.merge(deferred);
         let answer = GateAnswer { verdict, outcome };
         if answer.is_broken() {
             self.fault = Some(GuardFault::of(&answer.verdict));
@@ -141,23 +142,23 @@ impl Gate {
         answer
     }
 
-    /// Reports something that the agent did, or that was done for it.
+    /// Reports an action of the agent, or an action for the agent.
     pub fn report(&mut self, kind: impl Into<EventKind>) -> GateAnswer {
         self.submit_safely(Event::new(self.session.clone(), kind))
     }
 
-    /// Reports something that another actor did in the session.
+    /// Reports an action of another actor in the session.
     pub fn report_as(&mut self, actor: ActorId, kind: impl Into<EventKind>) -> GateAnswer {
-        self.submit_safely(Event::new(self.session.clone(), kind).by(actor))
+        self.submit_safely(Event::new(self.session.clone(), kind).with_actor(actor))
     }
 
-    /// Reports something in another session, whose own process can't do so any more.
+    /// Reports an event in another session whose own process can no longer report it.
     pub fn report_in(&mut self, session: &SessionId, kind: impl Into<EventKind>) -> GateAnswer {
         self.submit_safely(Event::new(session.clone(), kind))
     }
 
-    /// Starts the session, or says that its agent is back. `meta` is stored and never
-    /// decided on.
+    /// Starts the session, or reports that its agent has resumed. `meta` is stored, but no decision
+    /// uses it.
     pub fn start(
         &mut self,
         started: SessionStarted,
@@ -165,22 +166,23 @@ impl Gate {
     ) -> GateAnswer {
         let event = Event::new(self.session.clone(), started).with_meta(meta);
         let answer = self.submit_safely(event);
-        // A text about a session that is held is out of date once it goes on.
+        // The text about a paused session is outdated when the session resumes, so it is not
+        // stored.
         if answer.is_allowed() && answer.verdict.concerns_agent() {
-            self.keep_text(&answer);
+            self.add_answer_text(&answer);
         }
         answer
     }
 
-    /// Starts the session, or joins it where another process has it under way. Calls go on
-    /// with the numbers after those of earlier processes.
+    /// Starts the session, or joins it if another process has started it. Call numbers continue
+    /// after those of earlier processes.
     pub fn start_or_join(&mut self, started: SessionStarted) -> SessionRole {
         let before = self.summary();
         if before
             .as_ref()
             .is_some_and(|it| ![SessionPhase::New, SessionPhase::Ended].contains(&it.phase))
         {
-            self.calls = CallNames::of_guest(started.client.as_deref().unwrap_or("guest"));
+            self.calls = CallIds::of_guest(started.client.as_deref().unwrap_or("guest"));
             return SessionRole::Guest;
         }
         self.calls.continue_after(before.map_or(0, |it| it.invocations.proposed));
@@ -188,26 +190,27 @@ impl Gate {
         SessionRole::Owner
     }
 
-    /// Goes on with the numbers of calls where an earlier process ended.
+    /// Continues call numbers after those of an earlier process.
     pub fn continue_call_numbers(&mut self) {
         let proposed = self.summary().map_or(0, |summary| summary.invocations.proposed);
         self.calls.continue_after(proposed);
     }
 
-    /// Reports what the agent is asked to do, which the guards may refuse.
+    /// Reports a prompt for the agent, which the guards may refuse.
     pub fn prompt(&mut self, source: PromptSource, text: &str) -> GateAnswer {
         let text = Some(Payload::Inline(text.to_owned()));
         let answer = self.report(PromptSubmitted { source, text });
-        // An agent whose prompt is refused or held hears nothing now.
+        // An agent whose prompt is refused or paused gets no texts now.
         if answer.is_allowed() {
-            self.keep_text(&answer);
+            self.add_answer_text(&answer);
         }
         answer
     }
 
     /// Asks whether a call may run.
     ///
-    /// A name that no tool can have is refused without a decision; the next record notes it.
+    /// A name that is not a valid tool name is refused without a decision. The next record notes
+    /// it.
     pub fn propose(&mut self, call: ProposedCall<'_>) -> CallRuling {
         let ProposedCall { tool: written, args, meta, once_allowed } = call;
         let tool = match self.tool_name(written) {
@@ -220,26 +223,27 @@ impl Gate {
         let event = Event::new(self.session.clone(), kind).with_meta(meta);
         let answer = self.submit_safely(event);
         if answer.is_allowed() {
-            self.keep_text(&answer);
+            self.add_answer_text(&answer);
             let GateAnswer { verdict, .. } = answer;
             let (args, decision) = (verdict.args, verdict.decision);
             return CallRuling::Run(CallPermit { number, args, decision });
         }
-        let holds = answer.holds_session();
-        let ask = self.pending_ask(&answer.verdict).map(|ask| ask.of_call(written, once_allowed));
+        let blocks_session = answer.blocks_session();
+        let ask =
+            self.approval_request(&answer.verdict).map(|ask| ask.of_call(written, once_allowed));
         let refusal = CallRefusal::of(answer.verdict);
         match ask {
             Some(ask) => {
-                self.notes.push(ask.for_person());
+                self.person_texts.push(ask.for_person());
                 CallRuling::Ask(refusal, ask)
             }
-            None if holds => CallRuling::Stop(refusal),
+            None if blocks_session => CallRuling::Stop(refusal),
             None => CallRuling::Refuse(refusal),
         }
     }
 
-    /// Refuses a call whose tool has a name that no tool can have, for an adapter that
-    /// proposes only calls of tools that are there. None where the name is one.
+    /// Refuses a call with an invalid tool name, for an adapter that proposes only calls of tools
+    /// that exist. Returns `None` if the name is valid.
     pub fn refuse_tool_name(&mut self, written: &str) -> Option<CallRefusal> {
         self.tool_name(written).err()
     }
@@ -248,18 +252,18 @@ impl Gate {
         ToolName::parse(written).map_err(|error| {
             let (line, reason) =
                 (self.calls.next_number(), format!("the name of the tool {error}"));
-            self.note(Note::Malformed { line, reason: reason.clone() });
+            self.add_journal_note(JournalNote::Malformed { line, reason: reason.clone() });
             CallRefusal::invalid_tool(reason)
         })
     }
 
-    /// The question to a person that an answer asks, if it asks one.
-    pub fn pending_ask(&self, verdict: &Verdict) -> Option<PendingAsk> {
+    /// The request for a person's approval in a verdict, if there is one.
+    pub fn approval_request(&self, verdict: &Verdict) -> Option<ApprovalRequest> {
         let seq = verdict.seq.filter(|_| verdict.is_enforced(Decision::Ask))?;
-        Some(PendingAsk::of(verdict, &self.session, seq))
+        Some(ApprovalRequest::of(verdict, &self.session, seq))
     }
 
-    /// Reports how a call came back. What the agent must know of it waits in
+    /// Reports the result of a call. Texts for the agent are then available from
     /// [`Self::take_texts`].
     pub fn finish(&mut self, result: CallResult) -> GateAnswer {
         let CallResult { number, status, text, exit_code, seen, background, page } = result;
@@ -267,9 +271,9 @@ impl Gate {
         let result = text.map(Payload::Inline);
         let finished = ToolFinished { call, status, result, exit_code, seen, background, of: None };
         let event = Event::new(self.session.clone(), finished);
-        let answer = self.submit_safely(Request { event, offered_output: page });
+        let answer = self.submit_safely(EventRequest { event, offered_output: page });
         if answer.verdict.concerns_agent() {
-            self.keep_text(&answer);
+            self.add_answer_text(&answer);
         }
         answer
     }
@@ -280,57 +284,57 @@ impl Gate {
         StopRuling::of(answer)
     }
 
-    /// Keeps what a decision tells the agent for the next time it is told something. What
-    /// says that the guard is broken is for people.
-    pub fn keep_text(&mut self, answer: &GateAnswer) {
+    /// Stores the text of a decision for the agent. Texts about a broken guard are for people and
+    /// are not stored.
+    pub fn add_answer_text(&mut self, answer: &GateAnswer) {
         if answer.is_decision() {
             self.texts.extend(answer.verdict.context.clone());
         }
     }
 
-    /// Keeps a text for the next time the agent is told something.
+    /// Stores a text for the agent until the next result or prompt.
     pub fn add_text(&mut self, text: String) {
         self.texts.push(text);
     }
 
-    /// Takes what the agent must be told with the next result or prompt.
+    /// Takes the texts for the agent, to send them with the next result or prompt.
     pub fn take_texts(&mut self) -> Option<String> {
         let texts = std::mem::take(&mut self.texts);
         (!texts.is_empty()).then(|| texts.join("\n\n"))
     }
 
-    /// Keeps a text for people.
-    pub fn add_note(&mut self, text: String) {
-        self.notes.push(text);
+    /// Stores a text for people.
+    pub fn add_person_text(&mut self, text: String) {
+        self.person_texts.push(text);
     }
 
-    /// Takes what people must be told.
-    pub fn take_notes(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.notes)
+    /// Takes the texts for people.
+    pub fn take_person_texts(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.person_texts)
     }
 
-    /// Takes what the client may show on the person's desktop.
-    pub fn take_notices(&mut self) -> Vec<Notice> {
-        std::mem::take(&mut self.notices)
+    /// Takes the notifications that the client may show on the person's desktop.
+    pub fn take_notifications(&mut self) -> Vec<PersonNotification> {
+        std::mem::take(&mut self.notifications)
     }
 
-    /// Has something written down with the next record.
-    pub fn note(&mut self, note: Note) {
-        self.runtime.note(note);
+    /// Adds a note to the next record in the journal.
+    pub fn add_journal_note(&mut self, note: JournalNote) {
+        self.runtime.add_journal_note(note);
     }
 
-    /// Does what may wait until an answer is out: saves states, sends notices, and removes
-    /// sessions that are kept no longer.
+    /// Does the deferred work after an answer was shown: saves states, sends notifications, and
+    /// removes old sessions.
     pub fn run_deferred(&mut self) {
         self.runtime.finish(std::mem::take(&mut self.deferred));
     }
 
-    /// Sends notices to people: of all deferred work, what people wait for.
-    pub fn send_notices(&mut self) {
-        self.runtime.send_notices();
+    /// Sends notifications to people. This is the only urgent part of the deferred work.
+    pub fn send_notifications(&mut self) {
+        self.runtime.send_notifications();
     }
 
-    /// Why the guard could not answer an event, if there was one.
+    /// Why the guard could not answer an event, if this happened.
     pub fn fault(&self) -> Option<&GuardFault> {
         self.fault.as_ref()
     }

@@ -1,7 +1,7 @@
-//! What a repository says about a place, asked of `git` itself.
+//! The state of a repository, as reported by `git`.
 //!
-//! Looking must change nothing, run nothing and take no time that is worth
-//! mentioning. Where nobody could say, everything counts as unsaved.
+//! Asking must change nothing, run no other program and take little time. If `git` gives no answer,
+//! everything counts as unsaved.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -15,20 +15,20 @@ use std::time::Duration;
 use jackline_engine::facts::GitFact;
 use rustix::fs::{MemfdFlags, memfd_create};
 
-use crate::child::{Keep, Running, Stream};
+use crate::bounded_child::{BoundedChild, OutputEnd, OutputStream};
 use jackline_host::clock::boot_ms;
 
-/// How long all the questions of one kind may take.
-const ALLOWED_MS: u64 = 2000;
+/// The time limit for all questions of one kind.
+const TIMEOUT_MS: u64 = 2000;
 
-/// How much of an answer is read.
+/// How much output is read.
 const OUTPUT_BYTES_MAX: usize = 1 << 20;
 
-/// How much of a complaint is read.
-const COMPLAINT_BYTES_MAX: usize = 4 << 10;
+/// How much error output is read.
+const ERROR_BYTES_MAX: usize = 4 << 10;
 
-/// Neither hooks nor monitors run, and no lock is taken.
-const QUIETLY: [&str; 7] = [
+/// Options so that `git` runs no hooks and no monitors, and takes no lock.
+const SAFE_OPTIONS: [&str; 7] = [
     "--no-optional-locks",
     "-c",
     "core.fsmonitor=false",
@@ -38,8 +38,8 @@ const QUIETLY: [&str; 7] = [
     "status.relativePaths=false",
 ];
 
-/// What would lead elsewhere.
-const MISLEADING: [&str; 9] = [
+/// Environment variables that would lead `git` to another repository or change its paths.
+const REMOVED_VARIABLES: [&str; 9] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_INDEX_FILE",
@@ -51,62 +51,63 @@ const MISLEADING: [&str; 9] = [
     "GIT_ICASE_PATHSPECS",
 ];
 
-/// Where nobody could say: a repository in which everything is unsaved.
-pub(crate) fn unsaved() -> GitFact {
+/// The answer if `git` gives none: a repository in which everything is unsaved.
+pub(crate) fn unsaved_fact() -> GitFact {
     GitFact { repository: true, dirty: true, untracked: true, branch: String::new() }
 }
 
-/// All of the repository but what the guard and people leave each other in the workspace.
-const BUT_OURS: [&str; 3] = ["--", ":/", ":(exclude).jackline"];
+/// Selects the whole repository except the directory that Jackline and people use in the workspace.
+const WITHOUT_JACKLINE_FILES: [&str; 3] = ["--", ":/", ":(exclude).jackline"];
 
-/// The commit that the repository around a workspace is at, and whether files are not as in
-/// it, those included that it does not know and nobody ignores; none where there is no commit.
+/// The current commit of the repository around a workspace, and whether its files differ from the
+/// commit. Untracked files that are not ignored count as a difference. `None` if there is no
+/// commit.
 pub fn commit_of(workspace: &Path) -> Option<(String, bool)> {
-    let git = Git::default();
-    let said = git.ask_status(workspace, &[]).ok()??;
-    let fact = read_status(&said)?;
-    let is_dirty = fact.dirty || (fact.untracked && git.has_new_work(workspace));
-    let mut lines = said.output.split(|byte| *byte == b'\n');
+    let git = GitProgram::default();
+    let output = git.run_status(workspace, &[]).ok()??;
+    let fact = parse_status(&output)?;
+    let is_dirty = fact.dirty || (fact.untracked && git.has_untracked_files(workspace));
+    let mut lines = output.output.split(|byte| *byte == b'\n');
     let id = lines.find_map(|line| line.strip_prefix(b"# branch.oid "))?;
     let id = String::from_utf8(id.to_vec()).ok()?;
     id.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some((id, is_dirty))
 }
 
-/// The program and how long it may take.
-pub(crate) struct Git<'a> {
+/// The `git` program and its time limit.
+pub(crate) struct GitProgram<'a> {
     program: &'a OsStr,
-    allowed_ms: u64,
+    timeout_ms: u64,
 }
 
-impl Default for Git<'_> {
+impl Default for GitProgram<'_> {
     fn default() -> Self {
-        Self { program: OsStr::new("git"), allowed_ms: ALLOWED_MS }
+        Self { program: OsStr::new("git"), timeout_ms: TIMEOUT_MS }
     }
 }
 
-struct Said {
+struct GitOutput {
     code: Option<i32>,
     output: Vec<u8>,
-    complaint: Vec<u8>,
+    error_output: Vec<u8>,
 }
 
-impl Git<'_> {
-    /// The state of the repository that holds a directory.
+impl GitProgram<'_> {
+    /// The state of the repository that contains a directory.
     pub(crate) fn status(&self, directory: &Path) -> GitFact {
-        match self.ask_status(directory, &[]) {
-            Ok(Some(said)) => read_status(&said).unwrap_or_else(unsaved),
-            Ok(None) | Err(_) => unsaved(),
+        match self.run_status(directory, &[]) {
+            Ok(Some(output)) => parse_status(&output).unwrap_or_else(unsaved_fact),
+            Ok(None) | Err(_) => unsaved_fact(),
         }
     }
 
-    /// Whether there are untracked files that are not our own.
-    fn has_new_work(&self, workspace: &Path) -> bool {
-        let said = self.ask_status(workspace, &BUT_OURS).ok().flatten();
-        said.as_ref().and_then(read_status).is_none_or(|fact| fact.untracked)
+    /// Whether there are untracked files outside of `.jackline`.
+    fn has_untracked_files(&self, workspace: &Path) -> bool {
+        let output = self.run_status(workspace, &WITHOUT_JACKLINE_FILES).ok().flatten();
+        output.as_ref().and_then(parse_status).is_none_or(|fact| fact.untracked)
     }
 
-    /// Asks about all of a repository, or only about some paths of it.
-    fn ask_status(&self, directory: &Path, only: &[&str]) -> io::Result<Option<Said>> {
+    /// Runs `git status` for the whole repository, or for some paths in it.
+    fn run_status(&self, directory: &Path, only: &[&str]) -> io::Result<Option<GitOutput>> {
         let question = [
             "status",
             "--porcelain=v2",
@@ -115,24 +116,24 @@ impl Git<'_> {
             "--ignore-submodules=none",
         ];
         let question = [&question, only].concat();
-        self.ask(nearest_directory(directory), &question, Stdio::null(), self.allowed_ms)
+        self.run(nearest_directory(directory), &question, Stdio::null(), self.timeout_ms)
     }
 
-    /// Which of these paths their repositories ignore.
+    /// The given paths that their repositories ignore.
     pub(crate) fn ignored<'p>(&self, paths: &[&'p Path]) -> Vec<&'p Path> {
         let mut groups: BTreeMap<&Path, Vec<(&Path, PathBuf)>> = BTreeMap::new();
         for path in paths.iter().copied() {
             let directory = nearest_directory(path.parent().unwrap_or(path));
-            // The dot keeps a colon from being taken for magic.
+            // The leading dot keeps `git` from reading a colon as pathspec magic.
             let name = Path::new(".").join(path.strip_prefix(directory).unwrap_or(path));
             groups.entry(directory).or_default().push((path, name));
         }
-        let until = boot_ms() + self.allowed_ms;
+        let until = boot_ms() + self.timeout_ms;
         let mut ignored = Vec::new();
         for (directory, named) in groups {
             let names: Vec<&Path> = named.iter().map(|(_, name)| name.as_path()).collect();
-            let left_ms = until.saturating_sub(boot_ms());
-            let found = self.ignored_in(directory, &names, left_ms).unwrap_or_default();
+            let remaining_ms = until.saturating_sub(boot_ms());
+            let found = self.ignored_in(directory, &names, remaining_ms).unwrap_or_default();
             let is_found = |name: &Path| found.iter().any(|found| found == name);
             ignored.extend(named.iter().filter(|(_, name)| is_found(name)).map(|(path, _)| *path));
         }
@@ -151,59 +152,61 @@ impl Git<'_> {
             question.write_all(b"\0")?;
         }
         question.rewind()?;
-        let said =
-            self.ask(directory, &["check-ignore", "-z", "--stdin"], question.into(), allowed_ms)?;
-        let output = said.filter(|said| said.code == Some(0)).map_or_else(Vec::new, |s| s.output);
+        let result =
+            self.run(directory, &["check-ignore", "-z", "--stdin"], question.into(), allowed_ms)?;
+        let output =
+            result.filter(|result| result.code == Some(0)).map_or_else(Vec::new, |s| s.output);
         Ok(output.split(|byte| *byte == 0).map(|name| OsStr::from_bytes(name).into()).collect())
     }
 
-    /// Runs `git`; nothing if it took too long.
-    fn ask(
+    /// Runs `git`; `None` if it took too long.
+    fn run(
         &self,
         directory: &Path,
         question: &[&str],
         input: Stdio,
         allowed_ms: u64,
-    ) -> io::Result<Option<Said>> {
+    ) -> io::Result<Option<GitOutput>> {
         let (output, stdout) = io::pipe()?;
         let (complaint, stderr) = io::pipe()?;
         let mut command = Command::new(self.program);
-        command.args(QUIETLY).args(question).current_dir(directory);
+        command.args(SAFE_OPTIONS).args(question).current_dir(directory);
         command.stdin(input).stdout(stdout).stderr(stderr);
         command.envs([("GIT_OPTIONAL_LOCKS", "0"), ("GIT_TERMINAL_PROMPT", "0"), ("LC_ALL", "C")]);
-        for name in MISLEADING {
+        for name in REMOVED_VARIABLES {
             command.env_remove(name);
         }
         let streams = vec![
-            Stream::new(output, Keep::Head(OUTPUT_BYTES_MAX)),
-            Stream::new(complaint, Keep::Head(COMPLAINT_BYTES_MAX)),
+            OutputStream::new(output, OutputEnd::Head(OUTPUT_BYTES_MAX)),
+            OutputStream::new(complaint, OutputEnd::Head(ERROR_BYTES_MAX)),
         ];
-        let mut running = Running::start(command, streams)?;
+        let mut running = BoundedChild::start(command, streams)?;
         let Some(status) = running.wait(Duration::from_millis(allowed_ms))? else {
             return Ok(None);
         };
-        let mut outputs = running.outputs().into_iter();
+        let mut outputs = running.take_outputs().into_iter();
         let (output, complaint) = (outputs.next(), outputs.next());
-        Ok(Some(Said {
+        Ok(Some(GitOutput {
             code: status.code(),
             output: output.unwrap_or_default(),
-            complaint: complaint.unwrap_or_default(),
+            error_output: complaint.unwrap_or_default(),
         }))
     }
 }
 
-/// Understands an answer, or nothing where it is none.
-fn read_status(said: &Said) -> Option<GitFact> {
-    if said.code == Some(128) && said.complaint.starts_with(b"fatal: not a git repository (or any")
+/// Parses the output of `git status`; `None` if it is not valid.
+fn parse_status(git_output: &GitOutput) -> Option<GitFact> {
+    if git_output.code == Some(128)
+        && git_output.error_output.starts_with(b"fatal: not a git repository (or any")
     {
         return Some(GitFact::default());
     }
-    if said.code != Some(0) {
+    if git_output.code != Some(0) {
         return None;
     }
     let mut fact = GitFact { repository: true, ..GitFact::default() };
     let mut has_branch = false;
-    for line in said.output.split(|byte| *byte == b'\n') {
+    for line in git_output.output.split(|byte| *byte == b'\n') {
         match line {
             [] => {}
             [b'#', b' ', header @ ..] => {
@@ -219,12 +222,12 @@ fn read_status(said: &Said) -> Option<GitFact> {
             _ => return None,
         }
     }
-    // What was cut off are files; the untracked ones come last.
-    fact.untracked |= said.output.len() >= OUTPUT_BYTES_MAX;
+    // Truncated output lists files. Untracked files come last, so they may be missing.
+    fact.untracked |= git_output.output.len() >= OUTPUT_BYTES_MAX;
     has_branch.then_some(fact)
 }
 
-/// The directory itself, or the one above that is there.
+/// The directory itself, or its nearest parent that exists.
 fn nearest_directory(path: &Path) -> &Path {
     path.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("/"))
 }
@@ -237,25 +240,25 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::child::tests::write_script;
+    use crate::bounded_child::tests::write_script;
 
-    /// Nobody minds here how long it takes.
-    fn git() -> Git<'static> {
-        Git { allowed_ms: 60_000, ..Git::default() }
+    /// Without a tight time limit.
+    fn git() -> GitProgram<'static> {
+        GitProgram { timeout_ms: 60_000, ..GitProgram::default() }
     }
 
-    struct Repository {
+    struct TestRepository {
         root: TempDir,
     }
 
-    impl Repository {
+    impl TestRepository {
         fn new() -> Self {
             let repository = Self { root: tempfile::tempdir().unwrap() };
             repository.git(&["init", "-q", "-b", "main"]);
             repository
         }
 
-        /// One with a commit that holds `kept` and ignores `build/`.
+        /// A repository with a commit that contains `kept` and ignores `build/`.
         fn with_commit() -> Self {
             let repository = Self::new();
             repository.write("kept", "1");
@@ -306,10 +309,10 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_says_what_is_unsaved() {
-        let repository = Repository::new();
+    fn a_repository_reports_unsaved_files() {
+        let repository = TestRepository::new();
         assert_eq!(repository.status(), fact(false, false, "main"));
-        let repository = Repository::with_commit();
+        let repository = TestRepository::with_commit();
         assert_eq!(repository.status(), fact(false, false, "main"));
         repository.write("build/x", "ignored");
         assert_eq!(repository.status(), fact(false, false, "main"));
@@ -324,7 +327,7 @@ mod tests {
 
     #[test]
     fn the_branch_is_the_one_that_is_checked_out() {
-        let repository = Repository::with_commit();
+        let repository = TestRepository::with_commit();
         repository.git(&["checkout", "-q", "-b", "feat/grün"]);
         assert_eq!(repository.status(), fact(false, false, "feat/grün"));
         repository.git(&["checkout", "-q", "--detach"]);
@@ -333,7 +336,7 @@ mod tests {
 
     #[test]
     fn a_directory_that_is_not_there_yet_belongs_to_the_repository_around_it() {
-        let repository = Repository::with_commit();
+        let repository = TestRepository::with_commit();
         let git = git();
         assert_eq!(git.status(&repository.path().join("a/b")), fact(false, false, "main"));
         assert_eq!(git.status(&repository.path().join("kept")), fact(false, false, "main"));
@@ -349,12 +352,12 @@ mod tests {
     fn a_repository_that_git_cannot_read_is_unsaved() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join(".git"), "gitdir: /nowhere/at/all\n").unwrap();
-        assert_eq!(git().status(root.path()), unsaved());
+        assert_eq!(git().status(root.path()), unsaved_fact());
     }
 
     #[test]
     fn looking_runs_nothing_and_changes_nothing() {
-        let repository = Repository::with_commit();
+        let repository = TestRepository::with_commit();
         let marks = repository.path().join("ran");
         let script = format!("#!/bin/sh\ntouch {}\n", marks.display());
         for name in ["post-index-change", "fsmonitor"] {
@@ -365,7 +368,7 @@ mod tests {
         }
         repository.git(&["config", "core.fsmonitor", ".git/hooks/fsmonitor"]);
         let index = fs::read(repository.path().join(".git/index")).unwrap();
-        // The same contents with another time would be written to the index.
+        // Rewriting the same contents changes the time, which makes `git` want to update the index.
         repository.write("kept", "1");
         assert_eq!(repository.status(), fact(false, false, "main"));
         assert!(!marks.exists());
@@ -373,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_git_that_is_missing_hangs_or_rambles_leaves_everything_unsaved() {
+    fn a_broken_git_leaves_everything_unsaved() {
         let root = tempfile::tempdir().unwrap();
         let script =
             |name: &str, text: &str| write_script(&root.path().join(name), text).into_os_string();
@@ -385,27 +388,28 @@ mod tests {
             script("fails", "echo fatal: who knows >&2; exit 128"),
             script("endless", "yes"),
         ] {
-            let git = Git { program: &program, allowed_ms: 300 };
-            assert_eq!(git.status(root.path()), unsaved(), "{}", program.display());
+            let git = GitProgram { program: &program, timeout_ms: 300 };
+            assert_eq!(git.status(root.path()), unsaved_fact(), "{}", program.display());
             assert_eq!(git.ignored(&[&root.path().join("x")]).len(), 0, "{}", program.display());
         }
     }
 
     #[test]
-    fn a_cut_answer_may_hide_files_that_are_not_tracked() {
+    fn truncated_output_may_hide_untracked_files() {
         let mut output = b"# branch.head main\n".to_vec();
         output.extend(b"1 .M x\n".iter().cycle().take(OUTPUT_BYTES_MAX - output.len() - 3));
         output.extend(b"\n?");
-        let said = |output: Vec<u8>| Said { code: Some(0), output, complaint: Vec::new() };
-        assert_eq!(read_status(&said(output.clone())), None);
+        let git_output =
+            |output: Vec<u8>| GitOutput { code: Some(0), output, error_output: Vec::new() };
+        assert_eq!(parse_status(&git_output(output.clone())), None);
         output.truncate(OUTPUT_BYTES_MAX - 2);
         output.extend(b"\n\n");
-        assert_eq!(read_status(&said(output)), Some(fact(true, true, "main")));
+        assert_eq!(parse_status(&git_output(output)), Some(fact(true, true, "main")));
     }
 
     #[test]
-    fn what_is_ignored_is_asked_together() {
-        let repository = Repository::with_commit();
+    fn ignored_paths_are_asked_together() {
+        let repository = TestRepository::with_commit();
         repository.write("build/x", "ignored");
         repository.write("sub/deep/y", "kept");
         let names = [

@@ -1,35 +1,39 @@
-//! A session's state for those who only look.
+//! Reads a session's state without changing it.
 
 use jackline_engine::Session;
-use jackline_journal::{JournalView, Line, Reading, SessionEntry, Store, StoreError};
+use jackline_journal::{JournalLine, JournalView, ReadMode, SessionEntry, Store, StoreError};
 
-use crate::defined::Under;
-use crate::live::SavedSession;
+use crate::live_session::SavedSession;
+use crate::session_definition::SessionDefinition;
 
-/// The session as its journal leaves it: from the saved state and the records behind it, else by
-/// folding all of them.
-pub fn inspect(store: &dyn Store, entry: &SessionEntry) -> Result<Session, StoreError> {
-    session_of(entry, &store.view(entry, Reading::Consistent)?)
+/// The session as its journal describes it: the saved state plus the later records, or else all
+/// records.
+pub fn load_session(store: &dyn Store, entry: &SessionEntry) -> Result<Session, StoreError> {
+    load_session_from(entry, &store.view(entry, ReadMode::Consistent)?)
 }
 
-/// The session of a journal that is at hand. What another process is writing at this moment may be
-/// left out.
-pub fn session_of(entry: &SessionEntry, journal: &JournalView) -> Result<Session, StoreError> {
+/// The session of a journal that is already open. A record that another process writes at this
+/// moment may be missing.
+pub fn load_session_from(
+    entry: &SessionEntry,
+    journal: &JournalView,
+) -> Result<Session, StoreError> {
     let load = |digest: &_| journal.definition(digest);
     if let Some((head, saved)) = SavedSession::of_view(journal)
-        // Where the saved state is too new, the records are folded: a reader shuts no gate.
+        // If the saved state has a newer format, this folds all records: reading does not close the
+        // gate.
         && let Ok(Some((mut session, _))) = saved.restore(load)
     {
         journal.read_from(head.seq + 1, |line| fold(&mut session, journal, line))?;
         return Ok(session);
     }
-    let mut session = Under::opened(entry.opened()?, load)?.begin();
+    let mut session = SessionDefinition::opened(entry.opening()?, load)?.new_session();
     journal.for_each(|line| fold(&mut session, journal, line))?;
     Ok(session)
 }
 
 fn fold(session: &mut Session, journal: &JournalView, line: &[u8]) -> Result<(), StoreError> {
-    if let Line::Event(record) = journal.parse(line)? {
+    if let JournalLine::Event(record) = journal.parse(line)? {
         session.apply(&record.as_record());
     }
     Ok(())

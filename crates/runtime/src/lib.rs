@@ -1,47 +1,47 @@
 #![doc = include_str!("../README.md")]
 
 mod answer;
-pub mod asks;
-mod child;
-mod defined;
+mod bounded_child;
 pub mod definitions;
 mod door;
-mod edits;
 mod extensions;
 pub mod facts;
 mod gate;
 mod git;
 mod inspect;
-mod live;
-mod neighbours;
+mod live_session;
 mod notify;
+pub mod open_questions;
+mod other_sessions;
 mod redact;
 mod reports;
 pub mod restore;
 mod runtime;
+mod session_definition;
 pub mod sessions;
 pub mod spill;
 mod spool;
 pub mod unrecorded;
 pub mod verification;
+mod vouched_edits;
 
-pub use answer::{Answer, Deferred, Outcome, WAY_OUT};
+pub use answer::{AnswerKind, DeferredWork, HOW_TO_TURN_OFF, RuntimeAnswer};
 pub use definitions::{Definitions, load_source};
 pub use door::panic_text;
-pub use edits::vouch_for;
 pub use extensions::{
-    CompletionChecker, Extensions, FeedbackProvider, PolicyDecision, Said, ToolPolicy,
+    CompletionChecker, Extensions, FeedbackProvider, PolicyDecision, ProviderFeedback, ToolPolicy,
 };
 pub use facts::FactSource;
 pub use gate::{
-    CallPermit, CallRefusal, CallResult, CallRuling, Gate, GateAnswer, GuardFault, PendingAsk,
-    ProposedCall, RefusalCode, SessionRole, StopRuling, WAITS_FOR_PERSON, reason_of,
+    ApprovalRequest, CallPermit, CallRefusal, CallResult, CallRuling, Gate, GateAnswer, GuardFault,
+    ProposedCall, RefusalCode, SessionRole, StopRuling, WAITS_FOR_PERSON_TEXT, reason_of,
 };
 pub use git::commit_of;
-pub use inspect::{inspect, session_of};
-pub use notify::{Notice, deliver};
+pub use inspect::{load_session, load_session_from};
+pub use notify::{PersonNotification, deliver};
 pub use redact::{redact, redact_text};
 pub use reports::SAFETY_LOG;
-pub use runtime::{Bounds, Fault, Request, Runtime, Standing};
+pub use runtime::{EventRequest, OutputBounds, Runtime, RuntimeFault, SessionRunState};
 pub use sessions::{SelectError, Sessions};
-pub use spool::keep_fault;
+pub use spool::spool_fault;
+pub use vouched_edits::vouch_for;

@@ -1,31 +1,30 @@
-//! Secrets are taken out before anything is hashed, kept or decided on.
+//! Removes secrets before anything is hashed, stored or decided on.
 //!
-//! The engine decides on the redacted event, so a replay sees what the live
-//! decision saw. For that, a redaction in running text may only ever swallow
-//! letters of a secret, never a space, a quote or an operator that changes
-//! what a command does, and paths are left alone. The work is linear in the
-//! text: whatever looks ahead looks a bounded way.
+//! The engine decides on the redacted event, so a replay sees the same event as the live decision.
+//! So a redaction in running text may only remove characters of a secret, but never a space, a
+//! quote or an operator that changes what a command does. Paths are not changed. The work is linear
+//! in the length of the text, because each look ahead is bounded.
 
 mod patterns;
-mod traces;
+mod trigrams;
 
 use std::ops::Range;
 
-use jackline_engine::event::Payloads;
-use jackline_engine::tool::path_keys;
+use jackline_engine::event::PayloadVisitor;
+use jackline_engine::tool::path_pointers;
 use jackline_engine::{Arguments, Definition, Event, EventKind, Payload, ToolProposed};
 use serde_json::{Map, Value};
 
 use patterns::{find_secret, is_path, is_secret_name};
 
-/// The longest text that is taken for a path.
+/// The longest text that counts as a path.
 const PATH_BYTES_MAX: usize = 4096;
 
-/// Takes the secrets out of an event. The paths that a call names stay, even
-/// where they look like one: decisions hang on them.
+/// Removes the secrets of an event. The paths that a call names are not changed, even if they look
+/// like a secret, because decisions depend on them.
 pub fn redact(event: &mut Event, definition: &Definition) {
     let named = named_paths(event, definition);
-    event.visit(&mut Redactor);
+    event.visit_payloads(&mut Redactor);
     if let EventKind::ToolProposed(ToolProposed { args: Arguments::Parsed(args), .. }) =
         &mut event.kind
     {
@@ -37,19 +36,20 @@ pub fn redact(event: &mut Event, definition: &Definition) {
     }
 }
 
-/// The paths that a call names, and where.
+/// The paths that a call names, with their JSON pointers.
 fn named_paths(event: &Event, definition: &Definition) -> Vec<(String, String)> {
     let EventKind::ToolProposed(ToolProposed { tool, args: Arguments::Parsed(args), .. }) =
         &event.kind
     else {
         return Vec::new();
     };
-    let declared = definition.declared(tool.as_str());
+    let declared = definition.declared_tool(tool.as_str());
     let paths = declared.map(|tool| tool.paths.read.iter().chain(&tool.paths.write));
-    let pointers = paths.into_iter().flatten().map(String::as_str).chain(path_keys(tool.as_str()));
+    let pointers =
+        paths.into_iter().flatten().map(String::as_str).chain(path_pointers(tool.as_str()));
     let mut named = Vec::new();
     for pointer in pointers {
-        match at(args, pointer) {
+        match value_at(args, pointer) {
             Some(Value::String(text)) => named.push((pointer.to_owned(), text)),
             Some(Value::Array(items)) => {
                 let texts = items.iter().enumerate().filter_map(|(at, item)| match item {
@@ -62,16 +62,15 @@ fn named_paths(event: &Event, definition: &Definition) -> Vec<(String, String)> 
         }
     }
     let is_path = |text: &str| {
-        // An address is no path, and may well hold a password.
+        // A URL is not a path and may contain a password.
         text.len() <= PATH_BYTES_MAX && !text.contains('\n') && !text.contains("://")
     };
     named.retain(|(_, text)| is_path(text));
     named.into_iter().map(|(pointer, text)| (pointer, text.clone())).collect()
 }
 
-/// Where a pointer leads. Most name a field of the arguments themselves, and
-/// need no unescaping.
-fn at<'a>(args: &'a Value, pointer: &str) -> Option<&'a Value> {
+/// The value at a JSON pointer. Most pointers name a top-level field and need no unescaping.
+fn value_at<'a>(args: &'a Value, pointer: &str) -> Option<&'a Value> {
     match pointer.strip_prefix('/') {
         Some(key) if !key.contains(['/', '~']) && args.is_object() => args.get(key),
         _ => args.pointer(pointer),
@@ -80,18 +79,18 @@ fn at<'a>(args: &'a Value, pointer: &str) -> Option<&'a Value> {
 
 struct Redactor;
 
-impl Payloads for Redactor {
-    fn text(&mut self, payload: &mut Payload) {
+impl PayloadVisitor for Redactor {
+    fn visit_text(&mut self, payload: &mut Payload) {
         if let Payload::Inline(text) = payload {
             redact_in_place(text);
         }
     }
 
-    fn value(&mut self, value: &mut Value) {
+    fn visit_value(&mut self, value: &mut Value) {
         redact_value(value);
     }
 
-    fn word(&mut self, word: &mut String) {
+    fn visit_short_text(&mut self, word: &mut String) {
         redact_in_place(word);
     }
 }
@@ -110,7 +109,7 @@ fn redact_value(value: &mut Value) {
             redact_keys(map);
             for (key, item) in map.iter_mut() {
                 if is_secret_name(key) {
-                    blank(item);
+                    replace_texts(item);
                 } else {
                     redact_value(item);
                 }
@@ -127,7 +126,7 @@ fn redact_keys(map: &mut Map<String, Value>) {
         .collect();
     for (key, mut redacted) in secret {
         if let Some(item) = map.remove(&key) {
-            // Two secrets must not become one argument.
+            // Two different secrets must not become the same key.
             while map.contains_key(&redacted) {
                 redacted.push('_');
             }
@@ -136,40 +135,40 @@ fn redact_keys(map: &mut Map<String, Value>) {
     }
 }
 
-/// Blanks every text below a name that says it is secret. Here nothing else
-/// stands in the text, so it goes as a whole.
-fn blank(value: &mut Value) {
+/// Replaces every text below a secret name. The whole text is the secret here, so all of it is
+/// replaced.
+fn replace_texts(value: &mut Value) {
     match value {
         Value::String(text) if text.is_empty() || is_path(text) => redact_in_place(text),
         Value::String(text) => "REDACTED".clone_into(text),
-        Value::Array(items) => items.iter_mut().for_each(blank),
-        Value::Object(map) => map.values_mut().for_each(blank),
+        Value::Array(items) => items.iter_mut().for_each(replace_texts),
+        Value::Object(map) => map.values_mut().for_each(replace_texts),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-/// The text without its secrets, or nothing if there are none.
+/// The text without its secrets; `None` if there are none.
 pub fn redact_text(text: &str) -> Option<String> {
-    let mut kept = Kept { text, left: String::new(), done: 0 };
+    let mut redacted = RedactedText { text, output: String::new(), bytes_done: 0 };
     let mut from = 0;
-    while let Some(part) = traces::next_part(text, from) {
+    while let Some(part) = trigrams::next_suspicious_part(text, from) {
         from = part.end;
-        kept.look_through(part);
+        redacted.redact_part(part);
     }
-    kept.finish()
+    redacted.finish()
 }
 
-/// What is kept of a text.
-struct Kept<'t> {
+/// A text while its secrets are removed.
+struct RedactedText<'t> {
     text: &'t str,
-    left: String,
-    /// How much of the text stands in what is left.
-    done: usize,
+    output: String,
+    /// How many bytes of the text are handled.
+    bytes_done: usize,
 }
 
-impl Kept<'_> {
-    /// Leaves out the secrets that a part of the text holds, word by word.
-    fn look_through(&mut self, part: Range<usize>) {
+impl RedactedText<'_> {
+    /// Removes the secrets in a part of the text, word by word.
+    fn redact_part(&mut self, part: Range<usize>) {
         let (text, bytes) = (self.text, self.text.as_bytes());
         let mut at = part.start;
         let mut before = b' ';
@@ -180,10 +179,10 @@ impl Kept<'_> {
             let starts_word = word > 0 || (byte == b'-' && !is_word(before));
             let found = if starts_word { find_secret(text, at, word) } else { None };
             if let Some(secret) = found {
-                self.left.push_str(text.get(self.done..secret.from).unwrap_or(""));
-                self.left.push_str("REDACTED-");
-                self.left.push_str(secret.name);
-                (self.done, at) = (secret.to, secret.to);
+                self.output.push_str(text.get(self.bytes_done..secret.from).unwrap_or(""));
+                self.output.push_str("REDACTED-");
+                self.output.push_str(secret.name);
+                (self.bytes_done, at) = (secret.to, secret.to);
                 before = b' ';
             } else {
                 // No secret begins within a word.
@@ -194,29 +193,29 @@ impl Kept<'_> {
     }
 
     fn finish(mut self) -> Option<String> {
-        if self.done == 0 {
+        if self.bytes_done == 0 {
             return None;
         }
-        self.left.push_str(self.text.get(self.done..).unwrap_or(""));
-        Some(self.left)
+        self.output.push_str(self.text.get(self.bytes_done..).unwrap_or(""));
+        Some(self.output)
     }
 }
 
-/// How long the word is that a text begins with.
+/// The length of the word at the beginning of a text.
 fn word_length(bytes: &[u8]) -> usize {
     bytes.iter().position(|byte| !is_word(*byte)).unwrap_or(bytes.len())
 }
 
 pub(crate) fn is_word(byte: u8) -> bool {
-    WORD.get(usize::from(byte)) == Some(&true)
+    IS_WORD_BYTE.get(usize::from(byte)) == Some(&true)
 }
 
-/// Which bytes words are made of. Every byte of every result is looked up.
-const WORD: [bool; 256] = {
+/// The bytes of words, as a table, because this is checked for every byte of every result.
+const IS_WORD_BYTE: [bool; 256] = {
     let mut word = [false; 256];
     let mut byte = 0_u8;
     while byte < 128 {
-        #[expect(clippy::indexing_slicing, reason = "runs when it is compiled")]
+        #[expect(clippy::indexing_slicing, reason = "runs at compile time")]
         {
             word[byte as usize] = byte.is_ascii_alphanumeric() || byte == b'_';
         }
@@ -228,7 +227,7 @@ const WORD: [bool; 256] = {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use jackline_engine::definition::{Paths, Tool};
+    use jackline_engine::definition::{DeclaredTool, ToolPaths};
     use serde_json::json;
 
     /// The arguments of a call after redaction.
@@ -246,13 +245,13 @@ mod tests {
     }
 
     #[test]
-    fn the_paths_of_a_call_stay_and_the_rest_does_not() {
+    fn paths_of_a_call_are_not_redacted() {
         let secret = format!("ghp_{}", "a1".repeat(18));
         let taken = "REDACTED-github-token";
-        let tool = Tool {
+        let tool = DeclaredTool {
             aliases: vec!["Copy".to_owned()],
-            paths: Paths { read: vec!["/from/name".into()], write: vec!["/to".into()] },
-            ..Tool::named("copy")
+            paths: ToolPaths { read: vec!["/from/name".into()], write: vec!["/to".into()] },
+            ..DeclaredTool::with_name("copy")
         };
         let definition = Definition { tools: vec![tool], ..Definition::default() };
         let args = json!({
@@ -299,14 +298,14 @@ mod tests {
     }
 
     #[test]
-    fn a_private_key_loses_its_lines_and_hides_nothing_else() {
+    fn only_the_lines_of_a_private_key_are_removed() {
         let line = "MIIEpAIBAAKCAQEA7bq5Zk2r0k3n9fX8l1q4v5w6x7y8z9A0";
         let key = format!(
             "-----BEGIN RSA PRIVATE KEY-----\n{line}\n{line}\nAbCd==\n-----END RSA PRIVATE KEY-----"
         );
-        let kept = redacted(&key);
-        assert!(!kept.contains(line), "{kept}");
-        assert_eq!(kept.matches("REDACTED-private-key").count(), 2);
+        let key_redacted = redacted(&key);
+        assert!(!key_redacted.contains(line), "{key_redacted}");
+        assert_eq!(key_redacted.matches("REDACTED-private-key").count(), 2);
         let hidden = "echo '-----BEGIN PRIVATE KEY-----'; rm -rf /precious; echo '-----END PRIVATE KEY-----'";
         assert_eq!(redacted(hidden), hidden);
         let escaped = format!("-----BEGIN PRIVATE KEY-----\\n{line}\\n-----END PRIVATE KEY-----");
@@ -333,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_secret_names_go_as_a_whole_and_paths_stay() {
+    fn values_of_secret_names_are_replaced_whole_but_paths_are_not() {
         let mut value = json!({
             "password": "correct horse battery!", "passwords": ["a", {"b": "c"}],
             "credentials": {"value": "x"}, "secret_file": "keys/prod.pem", "token": "keys/a.pem",
@@ -359,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redaction_never_swallows_an_operator() {
+    fn a_redaction_never_removes_an_operator() {
         assert_eq!(
             redacted("TOKEN=abcdef123;rm -rf x&&API_KEY=abcdef123|sh >out"),
             "TOKEN=REDACTED-secret;rm -rf x&&API_KEY=REDACTED-secret|sh >out"
@@ -372,7 +371,7 @@ mod tests {
         assert_eq!(redact_text(&once), None);
     }
 
-    /// Looking ahead is bounded, so that much of anything takes no time.
+    /// Each look ahead is bounded, so even many secrets in a row take linear time.
     #[test]
     fn the_work_is_linear() {
         for piece in [
@@ -386,7 +385,7 @@ mod tests {
             "sk-",
             "a://a:",
         ] {
-            // With quadratic work this would take minutes instead of moments.
+            // With quadratic work this would take minutes.
             let text = piece.repeat((1 << 18) / piece.len());
             let redacted = redact_text(&text).unwrap_or_default();
             assert!(redacted.len() <= text.len(), "{piece}");

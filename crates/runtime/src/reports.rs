@@ -1,14 +1,14 @@
 //! The files for people in a workspace: reports and the safety log.
 //!
-//! A report is written before the record that says so. A crash in between leaves
-//! a report of something that the next event decides again; the other order would
-//! leave a pause whose report is missing, and a report that is missing while a
-//! session is paused was removed by a person, which lets it go on.
+//! A report is written before the record that mentions it. After a crash in between, the next event
+//! decides the same again and writes the report again. The other order could leave a paused session
+//! without its report. A missing report of a paused session means that a person removed it, which
+//! resumes the session.
 
-mod figures;
-mod files;
-mod gone;
+mod changed_files;
+mod removal;
 mod safety_log;
+mod summary_lines;
 mod text;
 
 use std::collections::BTreeSet;
@@ -16,75 +16,81 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use jackline_engine::facts::{Tracked, WatchedFact};
-use jackline_engine::summary::{Order, ReportFile};
-use jackline_engine::{Event, Record, SessionId, Summary, Timestamp, Verdict};
+use jackline_engine::facts::{TrackedFile, WatchedFact};
+use jackline_engine::summary::{ReportChange, ReportFile};
+use jackline_engine::{Event, Record, SessionId, SessionSummary, Timestamp, Verdict};
 use jackline_journal::Store;
 
-use crate::edits::{REMOVED, vouch_for_report};
-use crate::facts::{Machine, Scene};
-use crate::live::Live;
-use crate::restore::{self, Was};
+use crate::facts::{FactContext, LocalMachine};
+use crate::live_session::LiveSession;
+use crate::restore::{self, OriginalFile};
+use crate::vouched_edits::{REMOVED, vouch_for_report};
 
-pub(crate) use gone::Reports;
+pub(crate) use removal::ReportRemovals;
 pub use safety_log::SAFETY_LOG;
-pub(crate) use safety_log::{Entry, add as add_to_safety_log};
+pub(crate) use safety_log::{SafetyLogEntry, add as add_to_safety_log};
 
-/// The directory for people, in a workspace.
-const PEOPLE: &str = ".jackline";
+/// The directory for people in a workspace.
+const PEOPLE_DIRECTORY: &str = ".jackline";
 
-/// What a report is made of.
-pub(crate) struct Told<'a> {
+/// The input of a report.
+pub(crate) struct ReportInput<'a> {
     pub(crate) session: &'a SessionId,
     pub(crate) at: Timestamp,
     pub(crate) event: &'a Event,
     pub(crate) verdict: &'a Verdict,
-    /// The session as it stands once the event is folded.
-    pub(crate) summary: &'a Summary,
-    /// The files that it has changed, where somebody knows.
-    pub(crate) changed: Option<BTreeSet<String>>,
+    /// The session after the event was applied.
+    pub(crate) summary: &'a SessionSummary,
+    /// The files that the session has changed, if they are known.
+    pub(crate) changed_files: Option<BTreeSet<String>>,
 }
 
-/// The files that a session has changed, where one of these reports tells of them.
-pub(crate) fn changed(
-    orders: &[Order],
+/// The files that a session has changed, if one of the ordered reports lists them.
+pub(crate) fn changed_files(
+    orders: &[ReportChange],
     store: &dyn Store,
-    live: &Live,
+    live: &LiveSession,
 ) -> Option<BTreeSet<String>> {
-    let tells = orders.contains(&Order::Write(ReportFile::Checkpoint));
-    tells.then(|| files::changed(store, &live.id, &live.session)).flatten()
+    let tells = orders.contains(&ReportChange::Write(ReportFile::Checkpoint));
+    tells.then(|| changed_files::changed(store, &live.id, &live.session)).flatten()
 }
 
-/// Writes and removes what a record calls for. Gives what was done, for the
-/// record, and what could not be.
-pub(crate) fn carry_out(
-    orders: &[Order],
-    told: &Told<'_>,
-    scene: &Scene<'_>,
-    machine: &Machine,
+/// Writes and removes the reports that a record orders. Returns the facts of the successful orders
+/// for the record, and the errors of the others.
+pub(crate) fn execute_orders(
+    orders: &[ReportChange],
+    input: &ReportInput<'_>,
+    scene: &FactContext<'_>,
+    machine: &LocalMachine,
 ) -> (Vec<(String, WatchedFact)>, Vec<String>) {
     let (mut done, mut failed) = (Vec::new(), Vec::new());
     let Some(workspace) = scene.workspace else { return (done, failed) };
     for order in orders {
         let path = order.report().path();
         let absolute = workspace.join(path);
-        let was_gone = scene.reports().was_removed(path, &absolute);
+        let was_removed_by_person = scene.reports().was_removed(path, &absolute);
         let (result, contents) = match order {
-            Order::Write(report) => {
-                let text = text::render(*report, told);
+            ReportChange::Write(report) => {
+                let text = text::render(*report, input);
                 (write(workspace, *report, &text), text.into_bytes())
             }
-            Order::Remove(_) => (remove(scene.store, &absolute), REMOVED.to_vec()),
+            ReportChange::Remove(_) => (remove(scene.store, &absolute), REMOVED.to_vec()),
         };
         match result {
             Ok(()) => {
-                // Other sessions of this workspace must not take it for a person's.
-                if let Some(home) = scene.definitions.given_home() {
-                    vouch_for_report(home, &absolute, &contents, told.session, was_gone);
+                // Other sessions of this workspace must not take the change for a person's.
+                if let Some(home) = scene.definitions.state_directory() {
+                    vouch_for_report(
+                        home,
+                        &absolute,
+                        &contents,
+                        input.session,
+                        was_removed_by_person,
+                    );
                 }
-                let file = Tracked { path: path.to_owned(), look: 0 };
+                let file = TrackedFile { path: path.to_owned(), stamp: 0 };
                 let gone = WatchedFact::default();
-                let fact = machine.watched(scene, &[file]).remove(path).unwrap_or(gone);
+                let fact = machine.changed_files(scene, &[file]).remove(path).unwrap_or(gone);
                 done.push((path.to_owned(), fact));
             }
             Err(error) => failed.push(format!("`{path}`: {error}")),
@@ -94,30 +100,29 @@ pub(crate) fn carry_out(
 }
 
 fn write(workspace: &Path, report: ReportFile, text: &str) -> io::Result<()> {
-    let directory = directory(workspace)?;
+    let directory = create_people_directory(workspace)?;
     let path = workspace.join(report.path());
-    // A directory in its place would never give way.
+    // A directory at the path of the report can't be replaced, so it is renamed.
     if fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir()) {
-        restore::put_aside(&path)?;
+        restore::rename_aside(&path)?;
     }
-    restore::write(&path, text.as_bytes(), restore::PRIVATE)?;
+    restore::write(&path, text.as_bytes(), restore::PRIVATE_MODE)?;
     restore::sync(&directory)
 }
 
-/// What somebody wrote into it is kept in the store.
+/// Removes a report. The store gets a copy, in case a person has edited it.
 fn remove(store: &dyn Store, path: &Path) -> io::Result<()> {
-    restore::give_back(store, path, Was::Missing).map(drop)
+    restore::restore_file(store, path, OriginalFile::Missing).map(drop)
 }
 
-/// The directory for people. It is made where it is missing, and then keeps itself
-/// out of a repository.
-fn directory(workspace: &Path) -> io::Result<PathBuf> {
-    let path = workspace.join(PEOPLE);
+/// Creates the directory for people if it is missing, with a `.gitignore` file for its contents.
+fn create_people_directory(workspace: &Path) -> io::Result<PathBuf> {
+    let path = workspace.join(PEOPLE_DIRECTORY);
     match DirBuilder::new().create(&path) {
         Ok(()) => {
             let ignores = path.join(".gitignore");
             if let Err(error) = fs::write(&ignores, "*\n") {
-                // An empty one would stay so: whoever comes next makes both anew.
+                // Remove the incomplete directory, so that the next attempt creates both again.
                 let _ = fs::remove_file(&ignores);
                 let _ = fs::remove_dir(&path);
                 return Err(error);
@@ -129,18 +134,18 @@ fn directory(workspace: &Path) -> io::Result<PathBuf> {
             if fs::symlink_metadata(&path)?.is_dir() {
                 return Ok(path);
             }
-            let text = format!("`{PEOPLE}` is no directory");
+            let text = format!("`{PEOPLE_DIRECTORY}` is not a directory");
             Err(io::Error::new(io::ErrorKind::NotADirectory, text))
         }
         Err(error) => Err(error),
     }
 }
 
-/// What a record says for the safety log.
-pub(crate) fn entries<'a>(
+/// The entries of a record for the safety log.
+pub(crate) fn safety_log_entries<'a>(
     session: &'a SessionId,
     record: &Record<'a>,
-) -> impl Iterator<Item = Entry<'a>> {
+) -> impl Iterator<Item = SafetyLogEntry<'a>> {
     let seq = record.seq;
-    record.verdict.safety.iter().map(move |event| Entry { session, seq, event })
+    record.verdict.safety.iter().map(move |event| SafetyLogEntry { session, seq, event })
 }

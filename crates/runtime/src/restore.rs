@@ -1,9 +1,8 @@
-//! Gives protected files back as they were.
+//! Restores protected files.
 //!
-//! What a file held is kept in the store while it is in order. When it was
-//! changed all the same, the changed version is kept too before the old one
-//! takes its place: nothing that anybody wrote is lost. Links are never
-//! followed: what lies behind one is not the file that is protected.
+//! While a protected file is unchanged, the store has a copy of its contents. If the file was
+//! changed, the store also gets the changed version before the old one replaces it, so no version
+//! is lost. Links are never followed: the target of a link is not the protected file.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -16,82 +15,85 @@ use jackline_engine::observe::Blob;
 use jackline_journal::Store;
 use rustix::fs::OFlags;
 
-/// The largest file that is kept.
-const KEPT_BYTES_MAX: u64 = 16 << 20;
+/// The largest file that the store takes.
+const STORED_BYTES_MAX: u64 = 16 << 20;
 
-/// The mode of a file that is given back where nothing says another.
-pub(crate) const PRIVATE: u32 = 0o600;
+/// The mode of a restored file if there was no file.
+pub(crate) const PRIVATE_MODE: u32 = 0o600;
 
-/// What its owner may always do with a file that is given back.
-const READABLE: u32 = 0o400;
+/// The permission that the owner always gets on a restored file.
+const OWNER_READ_MODE: u32 = 0o400;
 
-/// How often another name is tried for what can't be kept.
+/// How many names are tried for a renamed file.
 const ASIDE_MAX: u32 = 1000;
 
-/// What was at a path.
+/// The original file at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Was {
-    /// Nothing.
+pub enum OriginalFile {
+    /// There was no file.
     Missing,
-    /// A file with these contents, which were kept.
+    /// A file with these contents, of which the store has a copy.
     File(Digest),
 }
 
-/// What became of the version that was in the way.
+/// The version that a restore has replaced.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Replaced {
-    /// Where the store keeps it.
+pub struct ReplacedVersion {
+    /// Its digest in the store.
     pub sha256: Option<Digest>,
-    /// Where it lies now, if it is nothing that a store keeps, such as a
-    /// directory or a huge file.
-    pub aside: Option<PathBuf>,
+    /// Its new path, if the store can't take it, for example a directory or a huge file.
+    pub renamed_to: Option<PathBuf>,
 }
 
-/// Keeps what a file holds, and gives the name under which it is kept.
-pub fn keep(store: &dyn Store, path: &Path) -> io::Result<Digest> {
-    put(store, read_file(path)?)
+/// Stores the contents of a file, and returns their digest.
+pub fn store_file(store: &dyn Store, path: &Path) -> io::Result<Digest> {
+    store_bytes(store, read_file(path)?)
 }
 
-/// Makes a path be what it was. `path` is absolute and led through no links
-/// when it was kept. Does nothing where it is in order.
-pub fn give_back(store: &dyn Store, path: &Path, was: Was) -> io::Result<Replaced> {
+/// Restores the original file at a path. `path` is absolute and had no links when it was stored.
+/// Does nothing if the file is unchanged.
+pub fn restore_file(
+    store: &dyn Store,
+    path: &Path,
+    was: OriginalFile,
+) -> io::Result<ReplacedVersion> {
     refuse_links(parent(path))?;
-    let there = match fs::symlink_metadata(path) {
-        Ok(there) => Some(there),
+    let current = match fs::symlink_metadata(path) {
+        Ok(current) => Some(current),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
-    match (was, there) {
-        (Was::Missing, None) => Ok(Replaced::default()),
-        (Was::Missing, Some(there)) => remove(store, path, &there),
-        (Was::File(sha256), there) => put_back(store, path, &sha256, there.as_ref()),
+    match (was, current) {
+        (OriginalFile::Missing, None) => Ok(ReplacedVersion::default()),
+        (OriginalFile::Missing, Some(current)) => remove(store, path, &current),
+        (OriginalFile::File(sha256), current) => write_back(store, path, &sha256, current.as_ref()),
     }
 }
 
-fn remove(store: &dyn Store, path: &Path, there: &Metadata) -> io::Result<Replaced> {
-    let replaced = save(store, path, there)?;
-    if replaced.aside.is_none() {
+fn remove(store: &dyn Store, path: &Path, current: &Metadata) -> io::Result<ReplacedVersion> {
+    let replaced = save_replaced(store, path, current)?;
+    if replaced.renamed_to.is_none() {
         fs::remove_file(path)?;
     }
     sync(parent(path))?;
     Ok(replaced)
 }
 
-fn put_back(
+fn write_back(
     store: &dyn Store,
     path: &Path,
     sha256: &Digest,
-    there: Option<&Metadata>,
-) -> io::Result<Replaced> {
-    // First, because without it nothing may be touched.
-    let bytes = kept(store, sha256)?;
-    let file = there.filter(|there| there.is_file());
-    if file.is_some() && read_file(path).is_ok_and(|found| found == bytes) {
-        return Ok(Replaced::default());
+    current: Option<&Metadata>,
+) -> io::Result<ReplacedVersion> {
+    // This comes first: without the stored contents, no file may be changed.
+    let bytes = stored_bytes(store, sha256)?;
+    let file = current.filter(|current| current.is_file());
+    if file.is_some() && read_file(path).is_ok_and(|current| current == bytes) {
+        return Ok(ReplacedVersion::default());
     }
-    let replaced = there.map(|there| save(store, path, there)).transpose()?;
-    // Whoever changed it may have shut it, too.
-    let mode = file.map_or(PRIVATE, |file| file.permissions().mode() | READABLE);
+    let replaced = current.map(|current| save_replaced(store, path, current)).transpose()?;
+    // The program that changed the file may have removed the permission to read it.
+    let mode = file.map_or(PRIVATE_MODE, |file| file.permissions().mode() | OWNER_READ_MODE);
     fs::create_dir_all(parent(path))?;
     write(path, &bytes, mode)?;
     sync(parent(path))?;
@@ -102,22 +104,22 @@ fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(path)
 }
 
-fn put(store: &dyn Store, bytes: Vec<u8>) -> io::Result<Digest> {
+fn store_bytes(store: &dyn Store, bytes: Vec<u8>) -> io::Result<Digest> {
     let sha256 = Digest::of(&bytes);
     store.put_blobs(&[Blob { sha256, bytes }]).map_err(io::Error::other)?;
     Ok(sha256)
 }
 
-/// What was kept under a name, if it is still what it was.
-fn kept(store: &dyn Store, sha256: &Digest) -> io::Result<Vec<u8>> {
+/// The stored contents with a digest, if they are intact.
+fn stored_bytes(store: &dyn Store, sha256: &Digest) -> io::Result<Vec<u8>> {
     let bytes = store.blob(sha256).map_err(io::Error::other)?;
     bytes.filter(|bytes| Digest::of(bytes) == *sha256).ok_or_else(|| {
-        let text = format!("what was kept as `{sha256}` is not there any more");
+        let text = format!("the stored contents `{sha256}` are missing or damaged");
         io::Error::new(io::ErrorKind::NotFound, text)
     })
 }
 
-/// Reads a file of bounded size that is no link and nothing one waits for.
+/// Reads a regular file of bounded size. Never follows a link, and never waits for a pipe.
 fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -126,30 +128,36 @@ fn read_file(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
     }
     let mut bytes = Vec::new();
-    file.take(KEPT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > KEPT_BYTES_MAX {
-        let text = format!("`{}` has more than {KEPT_BYTES_MAX} bytes", path.display());
+    file.take(STORED_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > STORED_BYTES_MAX {
+        let text = format!("`{}` has more than {STORED_BYTES_MAX} bytes", path.display());
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
     }
     Ok(bytes)
 }
 
-/// Keeps what is in the way, or puts it aside where no store would take it.
-fn save(store: &dyn Store, path: &Path, there: &Metadata) -> io::Result<Replaced> {
-    let bytes = if there.is_symlink() {
-        // What it leads to is not touched, so only the way there can get lost.
+/// Stores the current version, or renames it if the store can't take it.
+fn save_replaced(
+    store: &dyn Store,
+    path: &Path,
+    current: &Metadata,
+) -> io::Result<ReplacedVersion> {
+    let bytes = if current.is_symlink() {
+        // The target of a link is not touched, so storing the link itself is enough.
         fs::read_link(path).map(|target| target.as_os_str().as_bytes().to_vec())
     } else {
         read_file(path)
     };
     match bytes {
-        Ok(bytes) => Ok(Replaced { sha256: Some(put(store, bytes)?), aside: None }),
-        Err(_) => Ok(Replaced { sha256: None, aside: Some(put_aside(path)?) }),
+        Ok(bytes) => {
+            Ok(ReplacedVersion { sha256: Some(store_bytes(store, bytes)?), renamed_to: None })
+        }
+        Err(_) => Ok(ReplacedVersion { sha256: None, renamed_to: Some(rename_aside(path)?) }),
     }
 }
 
-/// Gives what is at a path another name beside it.
-pub(crate) fn put_aside(path: &Path) -> io::Result<PathBuf> {
+/// Renames the file at a path, in the same directory.
+pub(crate) fn rename_aside(path: &Path) -> io::Result<PathBuf> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     for number in 1..=ASIDE_MAX {
         let aside = path.with_file_name(format!("{name}.replaced-{number}"));
@@ -161,15 +169,15 @@ pub(crate) fn put_aside(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::new(io::ErrorKind::AlreadyExists, format!("no name is free beside `{name}`")))
 }
 
-/// Writes a file as a whole: a link in its place is replaced, not followed.
+/// Writes a file atomically. A link at its path is replaced and not followed.
 pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let unnamed = path.with_file_name(format!(".{name}.jackline-{}", std::process::id()));
-    // One that an earlier process left behind is not written through.
+    // A file that an earlier process left must not be written through.
     let _ = fs::remove_file(&unnamed);
     let written = (|| {
         let mut file =
-            OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&unnamed)?;
+            OpenOptions::new().write(true).create_new(true).mode(PRIVATE_MODE).open(&unnamed)?;
         file.write_all(bytes)?;
         file.set_permissions(Permissions::from_mode(mode))?;
         file.sync_all()?;
@@ -185,13 +193,13 @@ pub(crate) fn sync(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// A directory above that became a link leads to somebody else's files.
+/// Fails if a directory of the path became a link, because it would lead to other files.
 fn refuse_links(directory: &Path) -> io::Result<()> {
     let is_link = |path: &&Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
     match directory.ancestors().find(is_link) {
         None => Ok(()),
         Some(link) => {
-            let text = format!("`{}` is a link now, and leads elsewhere", link.display());
+            let text = format!("`{}` is now a link to another path", link.display());
             Err(io::Error::new(io::ErrorKind::InvalidInput, text))
         }
     }

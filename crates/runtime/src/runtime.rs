@@ -1,15 +1,15 @@
-//! An event goes in, a verdict comes out.
+//! Turns an event into a verdict.
 //!
-//! [`Runtime::answer`] is the whole protocol. It opens the session, redacts and decodes the
-//! event, gathers facts without the session's lock, decides under the lock, makes the record
-//! durable, and only then gives the answer. What may wait until the answer is out is named in
-//! [`Answer::deferred`](crate::Answer) and done by [`Runtime::finish`].
+//! [`Runtime::answer`] is the whole protocol. It opens the session, redacts and decodes the event,
+//! gathers facts without the session's lock, decides under the lock, makes the record durable, and
+//! only then returns the answer. [`RuntimeAnswer::deferred`](crate::RuntimeAnswer) lists the work
+//! that may wait until the answer is shown. [`Runtime::finish`] does that work.
 
 mod decision;
-mod fault_log;
 mod intake;
 mod opening;
 mod outbox;
+mod pending_notes;
 mod record;
 mod reports;
 mod session_cache;
@@ -21,68 +21,68 @@ use std::sync::Arc;
 
 use jackline_engine::facts::OutputFact;
 use jackline_engine::{Event, FaultKind, SessionId, Verdict, wire, wire::WireError};
-use jackline_journal::{Note, Store, StoreError};
+use jackline_journal::{JournalNote, Store, StoreError};
 use serde_json::value::RawValue;
 
-use crate::answer::{About, Answer, Deferred};
+use crate::answer::{AnswerSubject, DeferredWork, RuntimeAnswer};
 use crate::definitions::{DefinitionError, Definitions};
 use crate::facts::{FactError, FactSources};
-use fault_log::FaultLog;
 use intake::Intake;
 use jackline_host::clock;
-use jackline_host::off::Switch;
+use jackline_host::off_switch::OffSwitch;
 use outbox::Outbox;
+use pending_notes::PendingNotes;
 use session_cache::SessionCache;
 use settings::Settings;
 
 pub(crate) use settings::named_workspace;
-pub use views::{Bounds, Standing};
+pub use views::{OutputBounds, SessionRunState};
 
 /// Why there is no decision.
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
-    /// The store can't keep the record.
+pub enum RuntimeFault {
+    /// The store can't write the record.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// There is no definition to decide by.
+    /// There is no definition to decide with.
     #[error(transparent)]
     Definition(#[from] DefinitionError),
     /// There are no facts to decide on.
     #[error(transparent)]
     Facts(#[from] FactError),
-    /// The id of the event belongs to another one.
-    #[error("event id `{0}` was used before, for another event")]
+    /// Another event has this id already.
+    #[error("event id `{0}` was already used for another event")]
     IdReused(String),
-    /// The event could not be read back from a journal.
+    /// The event has a form that could not be read back from a journal.
     #[error("invalid event: {0}")]
     InvalidEvent(#[from] WireError),
-    /// Records are text, and so are the paths in them.
-    #[error("the workspace `{}` is not UTF-8", .0.display())]
+    /// Records are UTF-8 text, and they contain the path of the workspace.
+    #[error("the path of the workspace `{}` is not valid UTF-8", .0.display())]
     Workspace(PathBuf),
-    /// A bug of ours.
+    /// A bug in Jackline.
     #[error("an internal fault: {0}")]
     Panic(String),
 }
 
-/// An event, and what its adapter can do about it.
+/// An event, and the output that its adapter offers.
 #[derive(Debug, Clone)]
-pub struct Request {
-    /// What happened or is proposed.
+pub struct EventRequest {
+    /// The event.
     pub event: Event,
-    /// What the adapter can show instead of the output that the event reports.
+    /// A page that the adapter can show instead of the output in the event.
     pub offered_output: Option<OutputFact>,
 }
 
-impl From<Event> for Request {
+impl From<Event> for EventRequest {
     fn from(event: Event) -> Self {
         Self { event, offered_output: None }
     }
 }
 
-/// A verdict, as the journal keeps it.
+/// A verdict as the journal stores it.
 pub(crate) struct StoredVerdict {
     pub(crate) json: Box<RawValue>,
-    /// The same; none where it was read from the journal.
+    /// The parsed form; `None` if the JSON was read from the journal.
     pub(crate) verdict: Option<Box<Verdict>>,
 }
 
@@ -100,52 +100,53 @@ pub(crate) struct StoredVerdict {
 /// let line = br#"{"event":"tool_proposed","call":"c1","tool":"echo","args":{}}"#;
 /// let answer = runtime.answer(parse_line(line, Some(&SessionId::parse("s1")?))?);
 /// assert!(answer.json.contains(r#""decision":"allow""#));
-/// // When the answer is out, the rest is done: saving states, telling people.
+/// // After the answer is shown: save states and send notifications.
 /// runtime.finish(answer.deferred);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Runtime {
     settings: Settings,
     definitions: Definitions,
-    switch: Switch,
+    switch: OffSwitch,
     sessions: SessionCache,
     intake: Intake,
     sources: FactSources,
     outbox: Outbox,
-    faults: FaultLog,
+    faults: PendingNotes,
 }
 
 impl Runtime {
-    /// A runtime on a store. `directory` is the workspace of sessions that name none.
+    /// A runtime with a store. `directory` is the workspace of sessions that name none.
     pub fn new(store: impl Store + 'static, definitions: Definitions, directory: PathBuf) -> Self {
         Self {
             settings: Settings::of(directory),
             switch: definitions.switch(),
             definitions,
-            sessions: SessionCache::on(Arc::new(store)),
+            sessions: SessionCache::with_store(Arc::new(store)),
             intake: Intake::default(),
             sources: FactSources::default(),
             outbox: Outbox::default(),
-            faults: FaultLog::default(),
+            faults: PendingNotes::default(),
         }
     }
 
-    /// Has something written down with the next record.
-    pub fn note(&mut self, note: Note) {
-        self.faults.note(note);
+    /// Adds a note to the next record in the journal.
+    pub fn add_journal_note(&mut self, note: JournalNote) {
+        self.faults.add(note);
     }
 
-    /// Answers an event. A panic goes through to the caller, who has to deny; see
+    /// Answers an event. A panic propagates to the caller, who must deny; see
     /// [`answer_safely`](Self::answer_safely).
-    pub fn answer(&mut self, request: impl Into<Request>) -> Answer {
+    pub fn answer(&mut self, request: impl Into<EventRequest>) -> RuntimeAnswer {
         let request = request.into();
-        let about = About::of(&request.event);
-        if self.faults.recall(&request.event) {
-            // A stop ended its turn while no gate could look, and the turn is not done. Where that
-            // can't be written down, nothing else is, so that it is not forgotten.
-            let stop = Request::from(fault_log::unanswered_stop(&about.session));
+        let about = AnswerSubject::from_event(&request.event);
+        if self.faults.read_spool(&request.event) {
+            // An earlier stop ended its turn without a decision of a gate, so the turn counts as
+            // not done. If this stop can't be recorded, the current event is not recorded either,
+            // so that the stop is not lost.
+            let stop = EventRequest::from(pending_notes::unanswered_stop(&about.session));
             if let Err(fault) = self.handle(stop) {
-                self.faults.recall_again();
+                self.faults.read_spool_again();
                 return self.answer_to(about, Err(fault));
             }
         }
@@ -154,80 +155,81 @@ impl Runtime {
     }
 
     /// Decides on an event and makes the record durable.
-    fn handle(&mut self, request: Request) -> Result<StoredVerdict, Fault> {
-        // Not every event comes as a line, and every one has to be read again.
-        wire::check(&request.event)?;
+    fn handle(&mut self, request: EventRequest) -> Result<StoredVerdict, RuntimeFault> {
+        // Events may come from code instead of a line, and a journal must be able to read them
+        // back.
+        wire::check_bounds(&request.event)?;
         let session = request.event.session.clone();
         let (mut live, is_cached) = match self.sessions.take(&session) {
             Some(live) => (live, true),
             None => (self.open(&request.event)?, false),
         };
-        // What becomes of secrets depends on the definition, which a person may have
-        // reloaded since.
+        // The definition decides how secrets are redacted, and a person may have reloaded it.
         let caught_up = if is_cached { live.catch_up() } else { Ok(()) };
         let decided = match caught_up {
             Ok(()) => self.handle_in(&mut live, request),
             Err(error) => Err(error.into()),
         };
-        // After a fault the session is read again from its journal. A session whose journal
-        // was removed stays in memory and stays shut: it must not start over with new budgets
-        // because its files are gone.
-        if matches!(decided, Ok(_) | Err(Fault::Store(StoreError::Removed))) {
-            self.sessions.keep(session, live);
+        // After a fault, the session is read again from its journal. A session whose journal was
+        // removed stays in memory and stays blocked. Otherwise it would start again with new
+        // budgets because its files are missing.
+        if matches!(decided, Ok(_) | Err(RuntimeFault::Store(StoreError::Removed))) {
+            self.sessions.insert(session, live);
         }
         decided
     }
 
-    /// Does the work that answers have left for later: saves states, sends notices, removes
-    /// old sessions.
-    pub fn finish(&mut self, deferred: Deferred) {
-        for saved in self.sessions.save_late() {
+    /// Does the deferred work of answers: saves states, sends notifications, removes old sessions.
+    pub fn finish(&mut self, deferred: DeferredWork) {
+        for saved in self.sessions.save_deferred() {
             self.note_failed(saved);
         }
-        self.send_notices();
+        self.send_notifications();
         if let Some(retention) = deferred.retention {
             let pruned = self.sessions.store().prune(&retention, clock::now().wall);
             self.note_failed(pruned.map(drop));
         }
     }
 
-    /// Sends notices: of all that [`finish`](Self::finish) does, people wait for this.
-    pub fn send_notices(&mut self) {
-        if let Err(reason) = self.outbox.send(self.definitions.given_home()) {
-            self.note(Note::Fault { kind: FaultKind::Notify, reason });
+    /// Sends notifications. People wait for this part of [`finish`](Self::finish).
+    pub fn send_notifications(&mut self) {
+        if let Err(reason) = self.outbox.send(self.definitions.state_directory()) {
+            self.add_journal_note(JournalNote::Fault { kind: FaultKind::Notify, reason });
         }
     }
 
-    /// Ends the work of a process that answers one event: what could not be written down is
-    /// kept for the next process. `stopped`: the agent's turn ends although no gate could look.
+    /// Ends the work of a process that answers one event. Notes that could not be recorded are
+    /// stored for the next process. `stopped` says that the agent's turn ended without a decision
+    /// of a gate.
     pub fn close(mut self, session: &SessionId, stopped: bool) {
-        self.faults.keep_for_next_process(session, stopped);
+        self.faults.write_spool(session, stopped);
     }
 
-    /// Writes down that something failed that no answer waits for. A state that could not be
-    /// saved is in the journal; the next process reads it from there.
+    /// Notes an error of work that no answer waits for. If a state could not be saved, the next
+    /// process rebuilds it from the journal.
     fn note_failed(&mut self, done: Result<(), StoreError>) {
         if let Err(error) = done {
             let (kind, reason) = (error.kind(), error.to_string());
-            self.note(Note::Fault { kind, reason });
+            self.add_journal_note(JournalNote::Fault { kind, reason });
         }
     }
 
-    /// Forgets what is in memory; everything is in the journals.
-    pub(crate) fn forget(&mut self) {
+    /// Drops all sessions from memory; the journals contain them.
+    pub(crate) fn forget_sessions(&mut self) {
         self.sessions.forget();
     }
 
-    /// Whether a person has switched the guard off in a workspace, for events
-    /// that found no session.
-    pub(crate) fn is_off(&self, workspace: Option<&str>) -> bool {
-        self.switch.now(Some(&self.settings.workspace_at(workspace))).is_some()
+    /// Whether a person has turned the guard off in a workspace, for events without a session.
+    pub(crate) fn is_guard_off(&self, workspace: Option<&str>) -> bool {
+        self.switch.current_period(Some(&self.settings.workspace_at(workspace))).is_some()
     }
 
-    /// Takes what an answer carries besides its verdict: warnings and notices for people, and
-    /// work for later.
-    pub(crate) fn take_extras(&mut self) -> (Vec<String>, Vec<crate::Notice>, Deferred) {
-        let deferred = Deferred { retention: self.sessions.take_retention() };
+    /// Takes the parts of an answer that accompany its verdict: warnings, notifications and
+    /// deferred work.
+    pub(crate) fn take_extras(
+        &mut self,
+    ) -> (Vec<String>, Vec<crate::PersonNotification>, DeferredWork) {
+        let deferred = DeferredWork { retention: self.sessions.take_retention() };
         (self.outbox.take_warnings(), self.outbox.take_desktop(), deferred)
     }
 }

@@ -1,4 +1,4 @@
-//! Finds the session a person means.
+//! Finds the session that a person means.
 
 use std::path::{Path, PathBuf};
 
@@ -8,19 +8,19 @@ use jackline_journal::{SessionEntry, SessionFilter, Store, StoreError};
 /// Why no session was found.
 #[derive(Debug, thiserror::Error)]
 pub enum SelectError {
-    /// No session has that id or prefix.
-    #[error("no session `{0}`; `jackline status --all` lists them")]
+    /// No session has this id or prefix.
+    #[error("no session `{0}`; `jackline status --all` lists all sessions")]
     Unknown(String),
-    /// Several have that prefix.
-    #[error("`{prefix}` could be {}", .candidates.join(", "))]
+    /// Several sessions have this prefix.
+    #[error("several sessions begin with `{prefix}`: {}", .candidates.join(", "))]
     Ambiguous {
-        /// What was asked for.
+        /// The prefix.
         prefix: String,
-        /// What it could be.
+        /// Some of the matching sessions.
         candidates: Vec<String>,
     },
-    /// Nothing happened here yet.
-    #[error("no session has worked in `{}` yet; name one, or see `jackline status --all`", .0.display())]
+    /// No session has worked in this directory.
+    #[error("no session has worked in `{}` yet; pass a session id; `jackline status --all` lists them", .0.display())]
     NoneHere(PathBuf),
     /// The store can't be read.
     #[error(transparent)]
@@ -38,13 +38,13 @@ impl<S: Store> Sessions<S> {
         Self { store }
     }
 
-    /// Every session, latest first.
+    /// Every session, the latest first.
     pub fn list(&self) -> Result<Vec<SessionEntry>, StoreError> {
         self.store.list(&SessionFilter::default())
     }
 
-    /// The sessions that belong to another one, latest first.
-    pub fn parts_of(
+    /// The sub-sessions of a session, the latest first.
+    pub fn sub_sessions(
         &self,
         session: &SessionId,
         since: Timestamp,
@@ -54,8 +54,9 @@ impl<S: Store> Sessions<S> {
         Ok(parts)
     }
 
-    /// An id, a unique prefix, a journal file or an export; or the latest session of `directory`, or
-    /// else of the nearest one above it, that is no part of another one there.
+    /// Finds a session by id, unique prefix, journal file or export. Without a name, this is the
+    /// latest session of `directory`, or else of its nearest parent with sessions. Sub-sessions of
+    /// another found session come last.
     pub fn select(
         &self,
         name: Option<&str>,
@@ -66,11 +67,11 @@ impl<S: Store> Sessions<S> {
             let near = |entry: SessionEntry| Some((entry.distance_from(&here)?, entry));
             let mut all: Vec<(usize, SessionEntry)> =
                 self.list()?.into_iter().filter_map(near).collect();
-            // It is stable, so that of two that are as near the latest comes first.
+            // The sort is stable: of two sessions at the same distance, the latest comes first.
             all.sort_by_key(|(distance, _)| *distance);
             let all: Vec<SessionEntry> = all.into_iter().map(|(_, entry)| entry).collect();
-            let mine = all.iter().position(|entry| !is_part(entry, &all)).unwrap_or_default();
-            return all.into_iter().nth(mine).ok_or(SelectError::NoneHere(here));
+            let at = all.iter().position(|entry| !is_sub_session(entry, &all)).unwrap_or_default();
+            return all.into_iter().nth(at).ok_or(SelectError::NoneHere(here));
         };
         if let Ok(id) = SessionId::parse(name)
             && let Some(entry) = self.store.entry(&id)?
@@ -94,28 +95,28 @@ impl<S: Store> Sessions<S> {
     }
 }
 
-/// Sessions with those below them that belong to them; true says that one does.
-pub fn arranged(all: &[SessionEntry]) -> Vec<(&SessionEntry, bool)> {
+/// Orders sessions so that sub-sessions follow their parent; `true` marks a sub-session.
+pub fn group_sub_sessions(all: &[SessionEntry]) -> Vec<(&SessionEntry, bool)> {
     let parents: Vec<Option<SessionId>> = all.iter().map(SessionEntry::parent).collect();
-    let place = |parent: &Option<SessionId>| {
+    let parent_index = |parent: &Option<SessionId>| {
         let parent = parent.as_ref()?;
-        all.iter().position(|found| found.name == parent.as_str())
+        all.iter().position(|entry| entry.name == parent.as_str())
     };
-    let above: Vec<Option<usize>> = parents.iter().map(place).collect();
-    // One level is enough: what is below a part, or in a circle, stands by itself.
+    let above: Vec<Option<usize>> = parents.iter().map(parent_index).collect();
+    // One level is enough. A sub-session of a sub-session, or in a cycle, counts as top level.
     let is_top = |at: usize| above.get(at).copied().flatten().is_none();
     let above: Vec<Option<usize>> = above.iter().map(|at| at.filter(|at| is_top(*at))).collect();
     let mut rows = Vec::new();
-    for (at, (found, _)) in all.iter().zip(&above).enumerate().filter(|(_, it)| it.1.is_none()) {
-        rows.push((found, false));
+    for (at, (entry, _)) in all.iter().zip(&above).enumerate().filter(|(_, it)| it.1.is_none()) {
+        rows.push((entry, false));
         let parts = all.iter().zip(&above).filter(|(_, of)| **of == Some(at));
         rows.extend(parts.map(|(part, _)| (part, true)));
     }
     rows
 }
 
-/// Whether a session belongs to one of these.
-fn is_part(found: &SessionEntry, all: &[SessionEntry]) -> bool {
-    let parent = found.parent();
+/// Whether a session is a sub-session of one of these.
+fn is_sub_session(entry: &SessionEntry, all: &[SessionEntry]) -> bool {
+    let parent = entry.parent();
     parent.is_some_and(|parent| all.iter().any(|other| other.name == parent.as_str()))
 }

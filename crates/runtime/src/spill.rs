@@ -1,7 +1,7 @@
-//! Where all of a long output lies while the agent is shown a page of it.
+//! Files with whole outputs, of which the agent is shown one page.
 //!
-//! The files are private and bounded together: they hold what tools have said, word for
-//! word. They are gone with the proxy before a server, or else with the session.
+//! The files are private, and their total size is bounded. They contain tool output unchanged. They
+//! are removed with the proxy in front of a server, or with the session.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -11,29 +11,29 @@ use std::path::{Path, PathBuf};
 
 use jackline_journal::{StoreError, write_private};
 
-/// How much lies there at most; the oldest goes first.
+/// The largest total size; the oldest files are removed first.
 const BYTES_MAX: u64 = 256 << 20;
 
-/// A line that ends in the last part of a page ends the page: one in so many parts.
+/// A page ends at the end of a line if that line ends in the last quarter of the page.
 const LINE_END_PART: usize = 4;
 
-/// The files of one session.
+/// The output files of one session.
 #[derive(Debug)]
 pub struct Spill {
     directory: PathBuf,
-    /// The oldest first.
-    kept: VecDeque<Kept>,
+    /// The files, the oldest first.
+    files: VecDeque<SpilledFile>,
     next: u64,
     bytes_max: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Kept {
+struct SpilledFile {
     number: u64,
     bytes: u64,
 }
 
-impl Kept {
+impl SpilledFile {
     fn of(entry: &fs::DirEntry) -> Option<Self> {
         let name = entry.file_name();
         let number = name.to_str()?.strip_suffix(".txt")?.parse().ok()?;
@@ -41,79 +41,82 @@ impl Kept {
     }
 }
 
-/// A part of a text that was kept.
+/// A part of a stored output.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Page {
-    /// What it says.
+pub struct OutputPage {
+    /// The text of this part.
     pub text: String,
-    /// Where it begins.
-    pub cursor: Cursor,
-    /// How long the whole is.
+    /// Its position.
+    pub cursor: PageCursor,
+    /// The length of the whole output.
     pub bytes: u64,
 }
 
-impl Page {
-    /// Where the next page begins, unless this is the last.
-    pub fn next(&self) -> Option<Cursor> {
+impl OutputPage {
+    /// The position of the next page; `None` for the last page.
+    pub fn next(&self) -> Option<PageCursor> {
         let offset = self.cursor.offset + self.text.len() as u64;
-        (offset < self.bytes).then_some(Cursor { offset, ..self.cursor })
+        (offset < self.bytes).then_some(PageCursor { offset, ..self.cursor })
     }
 }
 
-/// A place in a text that was kept.
+/// A position in a stored output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cursor {
-    /// Which text.
+pub struct PageCursor {
+    /// The number of the output.
     pub number: u64,
-    /// How many bytes lie before it.
+    /// The number of bytes before the position.
     pub offset: u64,
 }
 
-impl Cursor {
-    /// Reads what [`Display`](std::fmt::Display) writes.
+impl PageCursor {
+    /// Parses the form that [`Display`](std::fmt::Display) writes.
     pub fn parse(text: &str) -> Option<Self> {
         let (number, offset) = text.split_once('-')?;
         Some(Self { number: number.parse().ok()?, offset: offset.parse().ok()? })
     }
 }
 
-impl std::fmt::Display for Cursor {
+impl std::fmt::Display for PageCursor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}-{}", self.number, self.offset)
     }
 }
 
-/// Why there is no such page.
+/// Why a page is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum PageError {
-    /// No result has such a page.
+    /// No output has such a page.
     #[error(
-        "there is no page `{0}`; a cursor is two numbers, such as `1-31744`, and the cut result names it"
+        "there is no page `{0}`; a cursor is two numbers such as `1-31744`; the truncated result contains it"
     )]
     Unknown(String),
-    /// The result was let go for newer ones.
-    #[error("the result of the page `{0}` is not kept any more; call the tool again, for less")]
+    /// The output was removed to make room for newer ones.
+    #[error(
+        "the result of the page `{0}` is no longer stored; call the tool again and request less output"
+    )]
     Expired(String),
     /// The file can't be read.
-    #[error("the page can't be read: {0}")]
+    #[error("can't read the page: {0}")]
     Io(#[from] io::Error),
 }
 
 impl Spill {
-    /// The files in a directory, with those that an earlier process left there.
+    /// Opens a directory, with the files that an earlier process left there.
     pub fn new(directory: PathBuf) -> Self {
         let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
-        let mut kept: Vec<Kept> = entries.filter_map(|entry| Kept::of(&entry)).collect();
-        kept.sort_unstable_by_key(|kept| kept.number);
-        let next = kept.last().map_or(1, |last| last.number + 1);
-        Self { directory, kept: kept.into(), next, bytes_max: BYTES_MAX }
+        let mut files: Vec<SpilledFile> =
+            entries.filter_map(|entry| SpilledFile::of(&entry)).collect();
+        files.sort_unstable_by_key(|file| file.number);
+        let next = files.last().map_or(1, |last| last.number + 1);
+        Self { directory, files: files.into(), next, bytes_max: BYTES_MAX }
     }
 
-    /// Keeps a text, for as long as newer ones leave room.
-    pub fn keep(&mut self, text: &str) -> Result<(u64, PathBuf), StoreError> {
+    /// Stores a text until newer ones need its space.
+    pub fn store(&mut self, text: &str) -> Result<(u64, PathBuf), StoreError> {
         let bytes = text.len() as u64;
-        while self.kept.iter().map(|kept| kept.bytes).sum::<u64>() + bytes > self.bytes_max
-            && let Some(oldest) = self.kept.pop_front()
+        while self.files.iter().map(|kept| kept.bytes).sum::<u64>() + bytes > self.bytes_max
+            && let Some(oldest) = self.files.pop_front()
         {
             let _ = fs::remove_file(self.path(oldest.number));
         }
@@ -122,12 +125,11 @@ impl Spill {
         let named = self.name(&written);
         let _ = fs::remove_file(&written);
         let (number, path) = named?;
-        self.kept.push_back(Kept { number, bytes });
+        self.files.push_back(SpilledFile { number, bytes });
         Ok((number, path))
     }
 
-    /// Gives a file the next number that nobody has: another process may keep
-    /// something just now.
+    /// Gives a file the next free number. Another process may store an output at the same time.
     fn name(&mut self, written: &Path) -> Result<(u64, PathBuf), StoreError> {
         loop {
             let number = self.next;
@@ -143,16 +145,16 @@ impl Spill {
         }
     }
 
-    /// A page of at most so many bytes.
-    pub fn page(&self, cursor: &str, most: usize) -> Result<Page, PageError> {
+    /// A page of at most this many bytes.
+    pub fn page(&self, cursor: &str, most: usize) -> Result<OutputPage, PageError> {
         let unknown = || PageError::Unknown(cursor.chars().take(40).collect());
-        let at = Cursor::parse(cursor).filter(|at| (1..self.next).contains(&at.number));
+        let at = PageCursor::parse(cursor).filter(|at| (1..self.next).contains(&at.number));
         let at = at.ok_or_else(unknown)?;
-        let kept = self.kept.iter().find(|kept| kept.number == at.number);
-        let kept = kept.ok_or_else(|| PageError::Expired(cursor.to_owned()))?;
+        let file_entry = self.files.iter().find(|file_entry| file_entry.number == at.number);
+        let file_entry = file_entry.ok_or_else(|| PageError::Expired(cursor.to_owned()))?;
         let mut file = File::open(self.path(at.number))?;
         file.seek(SeekFrom::Start(at.offset))?;
-        // A few more, so that the last letter is whole.
+        // Read a few more bytes, so that the last character is complete.
         let mut bytes = Vec::new();
         file.take(most as u64 + 4).read_to_end(&mut bytes)?;
         let text = match String::from_utf8(bytes) {
@@ -168,10 +170,10 @@ impl Spill {
         if text.is_empty() {
             return Err(unknown());
         }
-        Ok(Page { text: text.to_owned(), cursor: at, bytes: kept.bytes })
+        Ok(OutputPage { text: text.to_owned(), cursor: at, bytes: file_entry.bytes })
     }
 
-    /// Lets everything go.
+    /// Removes all files.
     pub fn remove(&self) {
         if self.next > 1 {
             let _ = fs::remove_dir_all(&self.directory);
@@ -183,7 +185,7 @@ impl Spill {
     }
 }
 
-/// The beginning of a text: whole letters, and whole lines where that costs little.
+/// The first part of a text. It ends at a character, and at the end of a line if that costs little.
 pub fn first_part(text: &str, most: usize) -> &str {
     if text.len() <= most {
         return text;
@@ -196,7 +198,7 @@ pub fn first_part(text: &str, most: usize) -> &str {
     }
 }
 
-/// A file as programs name it.
+/// The `file:` URI of a path.
 pub fn file_uri(path: &Path) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte);
     let mut uri = String::from("file://");
@@ -224,9 +226,9 @@ mod tests {
     fn pages_together_are_the_whole_text() {
         let (_home, mut spill) = spill();
         let text = "Grüße, Jürgen\n€uro 🦀🦀\n".repeat(50);
-        let (number, _) = spill.keep(&text).unwrap();
+        let (number, _) = spill.store(&text).unwrap();
         for most in [4, 5, 7, 64, 5000] {
-            let (mut whole, mut next) = (String::new(), Some(Cursor { number, offset: 0 }));
+            let (mut whole, mut next) = (String::new(), Some(PageCursor { number, offset: 0 }));
             while let Some(cursor) = next {
                 let page = spill.page(&cursor.to_string(), most).unwrap();
                 assert!(page.text.len() <= most);
@@ -238,9 +240,9 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_that_nobody_gave_shows_nothing() {
+    fn an_invalid_cursor_shows_nothing() {
         let (_home, mut spill) = spill();
-        spill.keep("äb").unwrap();
+        spill.store("äb").unwrap();
         for cursor in ["", "1", "x-y", "0-0", "2-0", "1-1", "1-3", "1-99", "../1-0", "1--1"] {
             assert!(matches!(spill.page(cursor, 10), Err(PageError::Unknown(_))), "{cursor}");
         }
@@ -248,14 +250,14 @@ mod tests {
     }
 
     #[test]
-    fn the_next_process_goes_on_where_the_last_one_was() {
+    fn the_next_process_continues_the_numbers() {
         let (home, mut first) = spill();
         let mut other = Spill::new(home.path().join("spill"));
-        assert_eq!(first.keep("one").unwrap().0, 1);
-        assert_eq!(other.keep("two").unwrap().0, 2, "at the same time");
+        assert_eq!(first.store("one").unwrap().0, 1);
+        assert_eq!(other.store("two").unwrap().0, 2, "at the same time");
         let mut next = Spill::new(home.path().join("spill"));
         next.bytes_max = 8;
-        assert_eq!(next.keep("three").unwrap().0, 3);
+        assert_eq!(next.store("three").unwrap().0, 3);
         assert_eq!(next.page("2-0", 9).unwrap().text, "two");
         assert!(matches!(next.page("1-0", 9), Err(PageError::Expired(_))));
     }
@@ -264,8 +266,8 @@ mod tests {
     fn newer_results_push_older_ones_out() {
         let (_home, mut spill) = spill();
         spill.bytes_max = 10;
-        let (_, first) = spill.keep("12345678").unwrap();
-        spill.keep("abc").unwrap();
+        let (_, first) = spill.store("12345678").unwrap();
+        spill.store("abc").unwrap();
         assert!(!first.exists());
         assert!(matches!(spill.page("1-0", 5), Err(PageError::Expired(_))));
         assert_eq!(spill.page("2-0", 5).unwrap().text, "abc");

@@ -1,4 +1,4 @@
-//! Decides on an event that no journal will hold, for programs that explain.
+//! Decides on an event without recording it, for programs that explain decisions.
 
 use std::path::Path;
 
@@ -6,28 +6,28 @@ use jackline_engine::{Digest, Event, Facts, Session, Verdict};
 use jackline_journal::MemoryStore;
 
 use crate::definitions::Definitions;
-use crate::facts::{FactSource as _, FactSources, Scene, gather};
-use crate::runtime::Fault;
+use crate::facts::{FactContext, FactSource as _, FactSources, gather};
+use crate::runtime::RuntimeFault;
 
-/// The definition of a session, as records name it.
+/// The identity of a session's definition, as records contain it.
 #[derive(Debug, Clone, Copy)]
-pub struct NamedDefinition {
+pub struct DefinitionDigests {
     /// The checksum of its files.
     pub checksum: Digest,
     /// The digest of its stored form.
     pub digest: Digest,
 }
 
-/// Decides as a live session on this machine would, and records nothing. The facts hold what is
-/// known already.
+/// Decides as a live session on this machine would, but records nothing. `facts` holds the facts
+/// that are already available.
 pub fn decide_unrecorded(
     session: &Session,
-    (definitions, named): (&Definitions, NamedDefinition),
+    (definitions, named): (&Definitions, DefinitionDigests),
     event: &Event,
     mut facts: Facts,
-) -> Result<(Verdict, Facts), Fault> {
-    let place = session.place();
-    let scene = Scene {
+) -> Result<(Verdict, Facts), RuntimeFault> {
+    let place = session.location();
+    let scene = FactContext {
         session: &event.session,
         workspace: place.workspace.as_deref().map(Path::new),
         definitions,
@@ -35,17 +35,17 @@ pub fn decide_unrecorded(
         definition_files: &place.definition,
         definition_checksum: named.checksum,
         definition_digest: named.digest,
-        // What protected files hold is kept for as long as this takes.
+        // The contents of protected files are stored only during this call.
         store: &MemoryStore::default(),
-        // Without one, nothing can be started.
+        // Without a session directory, no check can be started.
         session_directory: None,
     };
     let mut sources = FactSources::default();
     let deadline = sources.deadline();
-    session.ground().understand(event, |understood| {
+    session.event_interpreter().with_interpreted(event, |understood| {
         let ask = |batch: &[_]| sources.answer(&scene, batch, deadline);
         gather(session, understood, &mut facts, ask)?;
-        let verdict = session.decide_on(understood, &facts);
+        let verdict = session.decide_interpreted(understood, &facts);
         Ok((verdict, facts))
     })
 }

@@ -1,28 +1,28 @@
-//! Programs that models write, run where they can do nothing but ask.
+//! Runs programs that models write, in a worker process that can only ask its host.
 //!
-//! A program is Python. It is looked at and run by a worker, a process of its own without
-//! files, network or environment, which pauses at every call and asks. The answers are
-//! those of a [`Host`], so each call of a program passes the gate that the host has.
-//! Nothing here links an interpreter: the worker is the program `jackline-sandbox`, and
-//! whatever a program does to it, the host goes on.
+//! A program is Python. A worker checks and runs it: a process without files, network or
+//! environment, which stops at every call and asks the host. A [`ProgramHost`] gives the
+//! answers, so each call of a program passes the gate of that host. This crate links no
+//! interpreter: the worker is the program `jackline-sandbox`. If a program breaks the worker, the
+//! host continues.
 
-mod checker;
-mod ending;
-mod host;
-mod limits;
-mod program;
+mod program_cancel;
+mod program_checker;
+mod program_host;
+mod program_limits;
+mod program_run;
+mod program_runner;
 pub mod protocol;
-mod ran;
-mod runner;
-mod worker;
-mod workers;
+mod python_program;
+mod sandbox_worker;
+mod worker_pool;
 
-pub use checker::Checker;
-pub use ending::Ending;
-pub use host::{CallError, Forged, Host};
-pub use limits::Limits;
-pub use program::{Program, programs};
-pub use protocol::{Known, Named};
-pub use ran::Ran;
-pub use runner::Runner;
-pub use workers::{Sandbox, WorkerError, Workers};
+pub use program_cancel::ProgramCancel;
+pub use program_checker::ProgramChecker;
+pub use program_host::{CallError, GeneratedTool, ProgramHost};
+pub use program_limits::ProgramLimits;
+pub use program_run::ProgramRun;
+pub use program_runner::ProgramRunner;
+pub use protocol::{CallableSpec, Callables};
+pub use python_program::{PythonProgram, checker_and_runner};
+pub use worker_pool::{Sandbox, WorkerError, WorkerPool};

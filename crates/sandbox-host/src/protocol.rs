@@ -1,208 +1,208 @@
-//! What is said between the host and its worker: one line of JSON each.
+//! The messages between the host and its worker: one line of JSON each.
 //!
-//! The host asks, and the worker answers; only while a program runs the worker asks, too,
-//! and then it waits. So there is never more than one line under way.
+//! The host sends requests and the worker answers. Only while a program runs, the worker sends
+//! requests, too, and waits for the answer. So at most one message is under way.
 
-use jackline_attempt::Location;
+use jackline_attempt::SourceLocation;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::limits::Limits;
+use crate::program_limits::ProgramLimits;
 
-/// Both sides must say the same number; a worker of another build is not used.
+/// The protocol version. The host refuses a worker with another version.
 pub const VERSION: u32 = 1;
 
-/// What the host says.
+/// A message from the host.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToWorker {
-    /// Look at a program without running it.
-    Check(Check),
+    /// Check a program without running it.
+    Check(CheckRequest),
     /// Run a program.
-    Run(Box<Run>),
-    /// What came of a call, for the program that waits for it.
-    Answer(Answer),
+    Run(Box<RunRequest>),
+    /// The answer to the call for which the program waits.
+    Answer(CallAnswer),
 }
 
-/// What the worker says.
+/// A message from the worker.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromWorker {
-    /// It is there. Said once, first.
+    /// The worker has started. Always its first message.
     Ready {
-        /// Its [`VERSION`].
+        /// The [`VERSION`] of the worker.
         version: u32,
     },
-    /// Everything that is wrong with a program.
-    Objections(Vec<Objection>),
-    /// The program wants something, and waits.
-    Wants(Wanted),
+    /// All violations of a program.
+    Objections(Vec<ProgramViolation>),
+    /// The program calls the host and waits.
+    Wants(HostRequest),
     /// The program has ended.
-    Ended(Box<Ended>),
+    Ended(Box<EndedProgram>),
 }
 
-/// A program to look at.
+/// A program to check.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Check {
-    /// Its text.
+pub struct CheckRequest {
+    /// The source.
     pub source: String,
-    /// What it may call.
-    pub known: Known,
+    /// What the program may call.
+    pub known: Callables,
 }
 
 /// A program to run.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Run {
-    /// Its text.
+pub struct RunRequest {
+    /// The source.
     pub source: String,
-    /// What it is called with.
+    /// The arguments.
     pub arguments: Map<String, Value>,
-    /// What it remembers; what it may call is added to it.
+    /// The context. The worker adds the lists of tools and delegates.
     pub context: Map<String, Value>,
-    /// What it may call.
-    pub known: Known,
-    /// What it may use up.
-    pub limits: Limits,
+    /// What the program may call.
+    pub known: Callables,
+    /// The limits of the program.
+    pub limits: ProgramLimits,
 }
 
 /// What a program may call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known {
-    /// By `tool`.
-    pub tools: Vec<Named>,
-    /// By `delegate`.
-    pub delegates: Vec<Named>,
+pub struct Callables {
+    /// Callable with `tool`.
+    pub tools: Vec<CallableSpec>,
+    /// Callable with `delegate`.
+    pub delegates: Vec<CallableSpec>,
 }
 
-/// A tool or a delegate, as programs know it.
+/// A tool or a delegate, as programs see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Named {
-    /// Its name.
+pub struct CallableSpec {
+    /// The name.
     pub name: String,
-    /// What it does, in words.
+    /// The description.
     pub description: String,
-    /// Whether what it answers comes from outside, so that an answer has to say from where.
+    /// Whether its answers contain external data, so that the program's answer must name sources.
     pub external: bool,
 }
 
-/// What came of a call.
+/// The answer to a call.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
-    /// It was done.
+pub enum CallAnswer {
+    /// The call succeeded with this value.
     Value(Value),
-    /// It was refused: a `PermissionError` in the program.
+    /// The call was refused. The program gets a `PermissionError`.
     Refused(String),
-    /// It was done, and failed: a `RuntimeError` in the program.
+    /// The call failed. The program gets a `RuntimeError`.
     Failed(String),
 }
 
-/// What a program wants.
+/// A call of the host by a program.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Wanted {
-    /// A call of a tool.
+pub enum HostRequest {
+    /// Call a tool.
     Tool {
-        /// Its name.
+        /// The name of the tool.
         name: String,
-        /// Its arguments.
+        /// The arguments.
         arguments: Map<String, Value>,
     },
-    /// That somebody else does something.
+    /// Call a delegate.
     Delegate {
-        /// Who.
+        /// The name of the delegate.
         name: String,
-        /// What.
+        /// The arguments.
         arguments: Map<String, Value>,
     },
-    /// A tool that is not there yet.
+    /// Add a tool that the program wrote.
     Forge {
-        /// Its name.
+        /// The name of the tool.
         name: String,
-        /// What it does, in words.
+        /// The description for models.
         description: String,
-        /// Its program.
+        /// The source.
         source: String,
-        /// Everything that is wrong with it.
-        objections: Vec<Objection>,
+        /// The violations of the source.
+        objections: Vec<ProgramViolation>,
     },
 }
 
-/// How a program ended.
+/// The end of a program, with its output.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Ended {
-    /// The end itself.
-    pub end: End,
-    /// Where that was.
-    pub at: Option<Place>,
-    /// What it printed, at most as much as its limits allow.
+pub struct EndedProgram {
+    /// How the program ended.
+    pub end: ProgramEnd,
+    /// The position at which it ended.
+    pub at: Option<ProgramPosition>,
+    /// Its printed output, up to the limit.
     pub printed: String,
-    /// How much it printed.
+    /// How many bytes it printed in total.
     pub printed_bytes: u64,
-    /// What it remembers, where that has changed and it did what it was asked for.
+    /// Its context, if it succeeded and changed the context.
     pub context: Option<Map<String, Value>>,
 }
 
 /// How a program ended.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum End {
-    /// It did what it was asked for.
+pub enum ProgramEnd {
+    /// It succeeded.
     Ok {
-        /// Its answer.
+        /// The answer.
         value: Value,
-        /// Where that is from.
+        /// The sources of external data in the answer.
         sources: Vec<Value>,
     },
-    /// It did not, and says so.
+    /// It returned an error.
     Error {
-        /// A word for programs.
+        /// The error type.
         error_type: String,
-        /// What happened.
+        /// The error message.
         message: String,
-        /// Whether another try may help.
+        /// Whether another attempt may help.
         retriable: bool,
     },
-    /// It hands on what a delegate ended with: which call of all, counted from zero.
+    /// It passed on the outcome of a delegate. The number is the index of the call, from zero.
     HandedOn(usize),
-    /// A call was refused, and it had nothing to say to that.
+    /// A call was refused, and the program did not catch the exception. The number is the index.
     Refused(usize),
-    /// A call failed, and it had nothing to say to that.
+    /// A call failed, and the program did not catch the exception. The number is the index.
     CallFailed(usize),
-    /// It did not run to its end.
+    /// It failed to run to its end.
     Failed {
-        /// Why.
-        failure: Failure,
-        /// What happened.
+        /// The kind of the failure.
+        failure: ProgramFailure,
+        /// The error message.
         message: String,
     },
 }
 
-/// Why a program did not run to its end.
+/// Why a program failed to run to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Failure {
-    /// It raised what nobody caught, or has no answer.
+pub enum ProgramFailure {
+    /// It did not catch an exception, or ended without an answer.
     Execution,
-    /// It is no program.
+    /// The source is not a valid program.
     InvalidCode,
-    /// It ran too long.
+    /// It exceeded its time limit.
     Timeout,
-    /// It wanted too much memory.
+    /// It exceeded its memory limit.
     Memory,
-    /// It went too deep.
+    /// It exceeded the recursion limit.
     Recursion,
-    /// It called too often.
+    /// It exceeded the limit on calls.
     BudgetExceeded,
-    /// It answered with something that is no data.
+    /// Its answer is not plain data.
     NonSerializableResult,
-    /// The worker is gone.
+    /// The worker process ended.
     WorkerCrash,
 }
 
-impl Failure {
-    /// Its word, as traces have it.
-    pub fn name(self) -> &'static str {
+impl ProgramFailure {
+    /// The error type in traces.
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Execution => "execution",
             Self::InvalidCode => "invalid_code",
@@ -216,30 +216,30 @@ impl Failure {
     }
 }
 
-/// One thing that is wrong with a program.
+/// One violation of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Objection {
-    /// The word of its subtype.
+pub struct ProgramViolation {
+    /// The JSON word of the subtype.
     pub subtype: String,
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// Where.
-    pub at: Place,
-    /// What passes instead, where that can be said better than for the whole subtype.
+    /// The position.
+    pub at: ProgramPosition,
+    /// A correction that is more specific than the one of the subtype, if there is one.
     pub correction: Option<String>,
 }
 
-/// A place in a program, counted from one; columns are characters.
+/// A position in a program, counted from one. Columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Place {
+pub struct ProgramPosition {
     /// The line.
     pub line: u32,
     /// The column.
     pub column: u32,
 }
 
-impl From<Place> for Location {
-    fn from(place: Place) -> Self {
+impl From<ProgramPosition> for SourceLocation {
+    fn from(place: ProgramPosition) -> Self {
         Self { line: place.line, column: place.column }
     }
 }

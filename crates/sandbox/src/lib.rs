@@ -1,7 +1,7 @@
-//! The inside of the worker: looks at programs, and runs them.
+//! The worker side of the sandbox: checks programs and runs them.
 //!
-//! A program that is made to may end the process: nothing else is in it. What a program
-//! may do is what its host answers.
+//! A hostile program may end the process, which contains nothing else. A program can do only what
+//! its host allows.
 
 mod check;
 mod confine;

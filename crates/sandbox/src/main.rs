@@ -1,16 +1,16 @@
-//! `jackline-sandbox`: reads lines of JSON, answers with lines of JSON, and can do nothing
-//! else. The host starts it, and keeps it for many programs.
+//! `jackline-sandbox`: reads JSON lines and answers with JSON lines. The host starts it, and uses
+//! it for many programs.
 
 use std::io::{stdin, stdout};
 use std::process::ExitCode;
 
 use jackline_sandbox::{confine, confine_thread, serve};
 
-/// Counts what programs hold, and ends the process where they go too far.
+/// Counts the memory of programs, and ends the process at the limit.
 #[global_allocator]
 static ALLOCATOR: monty_alloc::LimitedAllocator = monty_alloc::LimitedAllocator;
 
-/// Deep trees are walked by recursion. Pages that nobody touches cost nothing.
+/// Deep syntax trees need a deep stack. Unused pages cost no memory.
 const STACK_BYTES: usize = 64 << 20;
 
 fn main() -> ExitCode {

@@ -1,23 +1,23 @@
-//! Values of programs as JSON, and back. What is no data is not made into some.
+//! Converts values of programs to JSON and back. Values that are not plain data are errors.
 
-use jackline_sandbox_host::protocol::Failure;
+use jackline_sandbox_host::protocol::ProgramFailure;
 use monty_types::MontyObject;
 use serde_json::{Map, Number, Value};
 
-/// How deep data may be nested.
+/// How deep values may be nested.
 const DEPTH_MAX: usize = 100;
 
-/// A value that is no data.
+/// A value that can't be converted to JSON.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NotData {
-    /// Where in the whole it is, and what it is.
+    /// The position inside the whole value, and the kind of the value.
     message: String,
 }
 
 impl NotData {
-    pub(crate) const FAILURE: Failure = Failure::NonSerializableResult;
+    pub(crate) const FAILURE: ProgramFailure = ProgramFailure::NonSerializableResult;
 
-    pub(crate) fn about(self, whole: &str) -> String {
+    pub(crate) fn describe(self, whole: &str) -> String {
         format!("{whole}{}", self.message)
     }
 
@@ -25,19 +25,19 @@ impl NotData {
         Self { message: what.into() }
     }
 
-    fn inside(self, step: &str) -> Self {
+    fn within(self, step: &str) -> Self {
         Self { message: format!("{step}{}", self.message) }
     }
 }
 
-/// A value as the program has it.
+/// Converts JSON to a Python value.
 pub(crate) fn to_python(value: Value) -> MontyObject {
     match value {
         Value::Null => MontyObject::None,
         Value::Bool(it) => MontyObject::Bool(it),
         Value::String(it) => MontyObject::String(it),
         Value::Array(items) => MontyObject::List(items.into_iter().map(to_python).collect()),
-        Value::Object(fields) => object(fields),
+        Value::Object(fields) => to_python_dict(fields),
         Value::Number(number) => {
             if let Some(it) = number.as_i64() {
                 MontyObject::Int(it)
@@ -50,19 +50,19 @@ pub(crate) fn to_python(value: Value) -> MontyObject {
     }
 }
 
-/// A mapping as the program has it.
-pub(crate) fn object(fields: Map<String, Value>) -> MontyObject {
+/// Converts a JSON object to a Python dictionary.
+pub(crate) fn to_python_dict(fields: Map<String, Value>) -> MontyObject {
     let pair = |(key, value)| (MontyObject::String(key), to_python(value));
     MontyObject::dict(fields.into_iter().map(pair).collect::<Vec<_>>())
 }
 
-/// A value of the program as JSON.
+/// Converts a Python value to JSON.
 pub(crate) fn to_json(value: MontyObject) -> Result<Value, NotData> {
     convert(value, 0)
 }
 
-/// Keyword arguments of a call as JSON.
-pub(crate) fn arguments(
+/// Converts the keyword arguments of a call to JSON.
+pub(crate) fn keyword_arguments(
     pairs: Vec<(MontyObject, MontyObject)>,
 ) -> Result<Map<String, Value>, NotData> {
     pairs.into_iter().map(|(key, value)| field(key, value, 0)).collect()
@@ -79,7 +79,7 @@ fn convert(value: MontyObject, depth: usize) -> Result<Value, NotData> {
         MontyObject::String(it) => Value::String(it),
         MontyObject::Float(it) => match Number::from_f64(it) {
             Some(number) => Value::Number(number),
-            None => return Err(NotData::new(" is a float that is no number")),
+            None => return Err(NotData::new(" is a float that is not a finite number")),
         },
         MontyObject::BigInt(it) => {
             let short = it.bits() <= 64;
@@ -92,7 +92,7 @@ fn convert(value: MontyObject, depth: usize) -> Result<Value, NotData> {
         | MontyObject::Tuple(items)
         | MontyObject::NamedTuple { values: items, .. } => {
             let item = |(position, item)| {
-                convert(item, depth + 1).map_err(|it| it.inside(&format!("[{position}]")))
+                convert(item, depth + 1).map_err(|it| it.within(&format!("[{position}]")))
             };
             Value::Array(items.into_iter().enumerate().map(item).collect::<Result<_, _>>()?)
         }
@@ -100,23 +100,26 @@ fn convert(value: MontyObject, depth: usize) -> Result<Value, NotData> {
             let pairs = pairs.into_iter().map(|(key, value)| field(key, value, depth + 1));
             Value::Object(pairs.collect::<Result<_, _>>()?)
         }
-        other => return Err(NotData::new(format!(" is {}", what(&other)))),
+        other => return Err(NotData::new(format!(" is {}", describe_kind(&other)))),
     })
 }
 
 fn field(key: MontyObject, value: MontyObject, depth: usize) -> Result<(String, Value), NotData> {
     let MontyObject::String(key) = key else {
-        return Err(NotData::new(format!(" has a key that is {}, not a string", what(&key))));
+        return Err(NotData::new(format!(
+            " has a key that is {}, not a string",
+            describe_kind(&key)
+        )));
     };
-    let value = convert(value, depth).map_err(|it| it.inside(&format!("[{key:?}]")))?;
+    let value = convert(value, depth).map_err(|it| it.within(&format!("[{key:?}]")))?;
     Ok((key, value))
 }
 
-/// What a value is, for whoever has to write something else.
-fn what(value: &MontyObject) -> &'static str {
+/// The kind of a value, with an alternative if there is one.
+fn describe_kind(value: &MontyObject) -> &'static str {
     match value {
         MontyObject::Int(_) | MontyObject::BigInt(_) => "an integer",
-        MontyObject::Bool(_) => "a truth value",
+        MontyObject::Bool(_) => "a boolean",
         MontyObject::Float(_) => "a float",
         MontyObject::None => "None",
         MontyObject::Set(_) | MontyObject::FrozenSet(_) => "a set; use a list",
@@ -134,6 +137,6 @@ fn what(value: &MontyObject) -> &'static str {
         MontyObject::ClassInstance(_) => "an object; use a dictionary of its fields",
         MontyObject::Cycle(..) => "part of itself",
         MontyObject::Tuple(_) | MontyObject::List(_) => "a sequence",
-        _ => "no data; use strings, numbers, lists and dictionaries",
+        _ => "not plain data; use strings, numbers, lists and dictionaries",
     }
 }

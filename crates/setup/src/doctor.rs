@@ -1,94 +1,93 @@
-//! Whether the guard holds, tried out on the real client.
+//! Tests on the real client whether the guard enforces.
 //!
-//! Each line of defence is a run of the client in a scratch workspace, with the
-//! command line of an installation. A line counts as closed only where the call
-//! was seen to be proposed and refused: a client that never got that far proves
-//! nothing.
+//! Each check runs the client in a scratch workspace, with the command line of an installation. A
+//! check is `closed` only if the client proposed the call and the guard refused it. A client that
+//! never proposed the call proves nothing.
 
-mod faults;
+mod broken_guard;
 mod installation;
 mod latency;
-mod trials;
+mod live_checks;
 
 use crate::live::LiveError;
-use jackline_clients::installed::Installed;
+use jackline_clients::installed_client::InstalledClient;
 
-pub use faults::Fault;
-pub use installation::inspect;
-pub use latency::Latency;
-pub use trials::{REASON, definition};
+pub use broken_guard::BrokenGuard;
+pub use installation::check_installation;
+pub use latency::HookLatency;
+pub use live_checks::{DENIAL_REASON, definition};
 
-/// What was found.
+/// The results of the doctor.
 #[derive(Debug)]
-pub struct Report {
-    /// Every line of defence, in the order in which they were tried.
-    pub lines: Vec<Line>,
-    /// What a hook costs; none where it could not be measured.
-    pub latency: Option<Latency>,
+pub struct DoctorReport {
+    /// All checks, in the order in which they ran.
+    pub checks: Vec<DoctorCheck>,
+    /// The run time of a hook; nothing if it could not be measured.
+    pub latency: Option<HookLatency>,
 }
 
-/// One line of defence.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
-    /// What must hold.
+pub struct DoctorCheck {
+    /// What the check proves.
     pub name: &'static str,
-    /// For whom.
-    pub actor: Actor,
-    /// Whether it does.
-    pub standing: Standing,
-    /// What was seen.
+    /// The agent that made the call.
+    pub actor: CheckedAgent,
+    /// Whether the guard enforces it.
+    pub status: CheckStatus,
+    /// What the check observed.
     pub detail: String,
 }
 
-/// Who made the call.
+/// The agent that makes a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Actor {
+pub enum CheckedAgent {
     /// The agent itself.
     Main,
     /// A sub-agent in the background.
     Subagent,
 }
 
-/// Whether a line of defence holds.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
-    /// It does.
+pub enum CheckStatus {
+    /// The guard enforces it.
     Closed,
-    /// It could not be tried.
+    /// The check could not run.
     Unproven,
-    /// It does not.
+    /// The guard does not enforce it.
     Open,
 }
 
-/// What was seen of one denied call.
+/// The result of one denied test call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CanaryReport {
-    /// Whether the call was refused and the model saw why.
-    pub standing: Standing,
-    /// What was seen.
+    /// Whether the call was refused and the model got the reason.
+    pub status: CheckStatus,
+    /// What the check observed.
     pub detail: String,
-    /// How long it took.
+    /// The duration in milliseconds.
     pub ms: u64,
 }
 
-/// The doctor: a client, and the guard it is examined with.
+/// Checks the guard in a client.
 #[derive(Debug)]
 pub struct Doctor<'a> {
     /// The client.
-    pub client: &'a Installed,
-    /// The guard's program, as a word of a shell line.
+    pub client: &'a InstalledClient,
+    /// The program of the guard, as one quoted word of a shell command.
     pub jackline: &'a str,
 }
 
-impl Report {
-    /// The worst of all lines.
-    pub fn standing(&self) -> Standing {
-        self.lines.iter().map(|line| line.standing).max().unwrap_or(Standing::Unproven)
+impl DoctorReport {
+    /// The worst result of all checks.
+    pub fn worst_status(&self) -> CheckStatus {
+        self.checks.iter().map(|line| line.status).max().unwrap_or(CheckStatus::Unproven)
     }
 }
 
-impl Actor {
-    /// In a word.
+impl CheckedAgent {
+    /// The name for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Main => "main agent",
@@ -97,8 +96,8 @@ impl Actor {
     }
 }
 
-impl Standing {
-    /// In a word.
+impl CheckStatus {
+    /// The name for people and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Closed => "closed",
@@ -109,24 +108,24 @@ impl Standing {
 }
 
 impl Doctor<'_> {
-    /// Tries every line of defence. `next` is told what is tried, before it is.
-    pub fn examine(&self, mut next: impl FnMut(&str)) -> Result<Report, LiveError> {
+    /// Runs every check. It calls `next` with the name of a check before the check starts.
+    pub fn examine(&self, mut next: impl FnMut(&str)) -> Result<DoctorReport, LiveError> {
         let mut lines = Vec::new();
         next("a denied call");
-        lines.extend(trials::denied(self)?);
-        for fault in Fault::ALL {
+        lines.extend(live_checks::check_denied_call(self)?);
+        for fault in BrokenGuard::ALL {
             next(fault.name());
-            lines.extend(trials::broken(self, fault)?);
+            lines.extend(live_checks::check_broken_guard(self, fault)?);
         }
-        next("silence");
-        lines.push(trials::silent(self)?);
+        next("an empty answer");
+        lines.push(live_checks::check_client_asks(self)?);
         next("how long a hook takes");
         let latency = latency::measure(self.client.client, &self.hooks())?;
-        Ok(Report { lines, latency })
+        Ok(DoctorReport { checks: lines, latency })
     }
 }
 
-/// Sees to it that one denied call does not run and the model is told why.
-pub fn canary(client: &Installed, jackline: &str) -> Result<CanaryReport, LiveError> {
-    trials::canary(&Doctor { client, jackline })
+/// Checks that one denied call does not run, and that the model gets the reason.
+pub fn canary(client: &InstalledClient, jackline: &str) -> Result<CanaryReport, LiveError> {
+    live_checks::run_canary(&Doctor { client, jackline })
 }

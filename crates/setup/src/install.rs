@@ -1,146 +1,143 @@
-//! Installing the guard for a client: what would change is worked out first,
-//! shown to a person, and only then written.
+//! Installs the guard for a client: it makes a plan, shows it to the person, and only then writes.
 //!
-//! The files are other people's. Each is replaced as a whole, its bytes from
-//! before are kept in the state home, and taking the guard out again gives
-//! exactly those back, unless somebody changed something since; then only what
-//! is ours goes.
+//! The files belong to other people. Each file is replaced as a whole, and its old bytes are saved
+//! in the state home. Removing the guard restores exactly those bytes. If someone else has changed
+//! the file since, it removes only our own entries.
 
+mod apply_plan;
 mod diff;
 mod exclude;
-mod file;
 mod ledger;
 pub(crate) mod mcp_servers;
 mod plan;
 mod removal;
+mod replace_file;
 mod servers;
 mod template;
-mod write;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use jackline_clients::installation::{LocationError, Scope};
+use jackline_clients::installation::{InstallScope, LocationError};
 use jackline_clients::settings_file::SettingsFileError;
 use jackline_journal::FileError;
 
-use jackline_clients::version::Version;
+use jackline_clients::version::ClientVersion;
 use jackline_clients::{CLIENTS, Client};
 
+pub use apply_plan::{WrittenFile, apply_plan};
 pub use diff::{DiffLine, diff};
-pub use mcp_servers::{Reaches, Remote};
-pub use plan::{plan, program_word, settings_of_project};
+pub use mcp_servers::{CanConnect, RemoteSelection};
+pub use plan::{plan, quoted_program, settings_of_project};
 pub use removal::plan_removal;
 pub use servers::{plan_unwrapping, plan_wrapping};
 pub use template::DEFINITION;
-pub use write::{Written, carry_out};
 
-pub(crate) use plan::holds_ours;
+pub(crate) use plan::has_own_hooks;
 
-/// What a person wants.
+/// What the person asked for.
 #[derive(Debug, Clone)]
-pub struct Wish {
-    /// The clients they name; none means those that are found.
+pub struct InstallRequest {
+    /// The clients that the person named; empty means all clients that are found.
     pub clients: Vec<&'static Client>,
-    /// For whom.
-    pub scope: Scope,
-    /// Where they are.
-    pub here: PathBuf,
-    /// This program.
-    pub jackline: PathBuf,
-    /// The client's program, where it is not found by its name.
+    /// The scope of the installation.
+    pub scope: InstallScope,
+    /// The current directory.
+    pub directory: PathBuf,
+    /// The path of this program.
+    pub guard_program: PathBuf,
+    /// The program of the client, if it is not found by its name.
     pub client_program: Option<PathBuf>,
     /// The state home.
     pub state_home: PathBuf,
-    /// Which MCP servers elsewhere are meant, too.
-    pub remote: Remote,
-    /// Whether the proxy can speak to an MCP server elsewhere.
-    pub reaches: Reaches,
+    /// Which remote MCP servers to wrap.
+    pub remote_servers: RemoteSelection,
+    /// Whether the proxy can connect to a remote MCP server.
+    pub can_connect: CanConnect,
 }
 
-/// A client as it was found.
+/// A client on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundClient {
-    /// Which one.
+pub struct DetectedClient {
+    /// The client.
     pub client: &'static Client,
     /// Its program.
     pub program: Option<PathBuf>,
-    /// What it says about itself.
-    pub version: Option<Version>,
+    /// The version that it prints.
+    pub version: Option<ClientVersion>,
 }
 
-/// What a file is for.
+/// The purpose of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
+pub enum FilePurpose {
     /// The settings of a client.
     Settings(&'static Client),
     /// The MCP servers of a client.
     Servers(&'static Client),
-    /// What git leaves out of this repository.
+    /// The ignore list of git for this repository.
     Exclude,
-    /// What is guarded.
+    /// The definition of the guard.
     Definition,
 }
 
-/// A file as it is, and as it is to be.
+/// A planned change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
-    /// What it is for.
-    pub purpose: Purpose,
-    /// Where it is, as people see it.
+pub struct PlannedChange {
+    /// The purpose of the file.
+    pub purpose: FilePurpose,
+    /// The path that people see.
     pub path: PathBuf,
-    /// Where it really is.
-    pub(crate) target: PathBuf,
-    /// What is in it; none where it is not there.
+    /// The real path.
+    pub(crate) real_path: PathBuf,
+    /// The present content; nothing if the file is missing.
     pub before: Option<Vec<u8>>,
-    /// What will be; none where it is removed.
+    /// The new content; nothing if the file is removed.
     pub after: Option<Vec<u8>>,
-    /// What taking the guard out would leave, were it taken out now.
-    pub(crate) without: Option<Vec<u8>>,
-    /// Whether the guard comes or goes with it.
-    pub(crate) direction: Direction,
-    /// The MCP servers in it that the guard stands before then, as far as it was us who put it
-    /// there; none where nothing has to be remembered.
-    pub(crate) servers: Option<Vec<ledger::ServersAt>>,
+    /// The content that removing the guard now would leave.
+    pub(crate) after_removal: Option<Vec<u8>>,
+    /// Whether the change installs or removes the guard.
+    pub(crate) direction: InstallDirection,
+    /// The MCP servers in the file that we wrapped; nothing if there is nothing to remember.
+    pub(crate) servers: Option<Vec<ledger::ServersAtPath>>,
 }
 
-/// Whether a change installs the guard or takes it out.
+/// Whether a change installs the guard or removes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Direction {
-    In,
-    Out,
+pub(crate) enum InstallDirection {
+    Install,
+    Remove,
 }
 
-/// Everything that would be done.
+/// Everything that an installation would do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
-    /// The directory that is guarded.
+pub struct InstallPlan {
+    /// The directory to guard.
     pub project: PathBuf,
-    /// The clients.
-    pub found: Vec<FoundClient>,
-    /// What changes; nothing where all is as it should be.
-    pub changes: Vec<Change>,
-    /// What a person should know.
+    /// The clients that were found.
+    pub clients: Vec<DetectedClient>,
+    /// The changes; empty if everything is up to date.
+    pub changes: Vec<PlannedChange>,
+    /// Information for the person.
     pub notes: Vec<String>,
-    /// What a person should do something about.
+    /// Problems that the person should fix.
     pub warnings: Vec<String>,
-    /// Why the hooks would not run although they are there.
-    pub silenced: Vec<String>,
-    /// The servers that the guard should no longer stand before, and still does.
-    pub still_guarded: Vec<String>,
+    /// Why the client would not run the installed hooks.
+    pub disabled_reasons: Vec<String>,
+    /// The servers that should no longer be wrapped, but still are.
+    pub still_wrapped: Vec<String>,
 }
 
-impl Plan {
-    /// A plan in which nothing is done yet.
-    fn empty(site: &plan::Site) -> Self {
+impl InstallPlan {
+    /// A plan without changes.
+    fn empty(site: &plan::ProjectSite) -> Self {
         Self {
             project: site.project.clone(),
-            found: Vec::new(),
+            clients: Vec::new(),
             changes: Vec::new(),
             notes: Vec::new(),
             warnings: Vec::new(),
-            silenced: Vec::new(),
-            still_guarded: Vec::new(),
+            disabled_reasons: Vec::new(),
+            still_wrapped: Vec::new(),
         }
     }
 }
@@ -148,58 +145,58 @@ impl Plan {
 /// Why nothing was installed.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
-    /// No client was found, and none was named.
-    #[error("no agent client was found here; name one: {}", commands())]
+    /// No client was found, and the person named none.
+    #[error("no agent client was found on this machine; name one: {}", commands())]
     NoClient,
-    /// The client has no place for its settings.
+    /// The path of the settings can't be determined.
     #[error(transparent)]
     Location(#[from] LocationError),
-    /// There is nothing that the guard could stand before.
+    /// There are no servers to wrap.
     #[error(
-        "there are no MCP servers in `{}`, so there is nothing to wrap; those of yours are found \
-         with `--local` and `--user`", path.display()
+        "there are no MCP servers in `{}`, so there is nothing to wrap; use `--local` or `--user` \
+         for the servers in your own settings", path.display()
     )]
     NoServers {
         /// The file.
         path: PathBuf,
     },
-    /// A file can't be read, or its settings can't be understood.
+    /// A file can't be read, or its settings are invalid.
     #[error(transparent)]
     File(#[from] SettingsFileError),
-    /// Somebody else wrote to a file in the meantime.
-    #[error("`{}` was changed by somebody else in the meantime; run this again", path.display())]
+    /// Another program changed a file after the plan was made.
+    #[error("`{}` was changed by another program in the meantime; run this again", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
     },
-    /// It went wrong halfway.
+    /// A part of the changes was written.
     #[error(
-        "{source}; done before that: {}; run this again to finish it, or with `--uninstall` to go back",
+        "{source}; these files were changed before the error: {}; run this again to finish, or with `--uninstall` to undo it",
         list(written)
     )]
-    Partly {
-        /// What was written, or removed.
+    PartlyWritten {
+        /// The files that were written or removed.
         written: Vec<PathBuf>,
-        /// What then went wrong.
+        /// The error.
         source: Box<InstallError>,
     },
-    /// Nothing can be kept in the state home.
+    /// The state home can't store a backup.
     #[error(
-        "{source}; the files of before can't be kept, so nothing more was changed: make the state home writable or free some space, then run this again"
+        "{source}; no backup can be saved, so no further file was changed: make the state home writable or free some disk space, then run this again"
     )]
-    State {
-        /// What went wrong.
+    Backup {
+        /// The error.
         source: FileError,
     },
 }
 
 impl InstallError {
-    pub(crate) fn of(path: &Path, action: &'static str, source: io::Error) -> Self {
-        SettingsFileError::of(path, action, source).into()
+    pub(crate) fn io(path: &Path, action: &'static str, source: io::Error) -> Self {
+        SettingsFileError::io(path, action, source).into()
     }
 }
 
-/// How each client is named on the command line.
+/// The commands that name each client.
 fn commands() -> String {
     CLIENTS.map(|client| format!("`jackline init {}`", client.id)).join(", ")
 }

@@ -1,36 +1,36 @@
-//! The real client, driven by a scripted model: the last metre, seen.
+//! Runs the real client with a scripted model.
 //!
-//! What a hook prints proves nothing. Whether the tool ran is read from the files
-//! of a scratch workspace, and what the model was shown from its requests. The
-//! client gets a home of its own, a key that is none, and the loopback address.
+//! The output of a hook proves nothing. So we check the files in a scratch workspace to see which
+//! tools ran, and the requests of the client to see what the model got. The client gets its own
+//! home, a fake key and a loopback address.
 
 mod clock;
 mod process;
 mod run;
 mod scratch;
 
-pub use run::{Run, SUBAGENT, Seen};
-pub use scratch::Scratch;
+pub use run::{LiveOutcome, LiveRun, SUBAGENT_PROMPT};
+pub use scratch::ScratchHome;
 
 pub(crate) use clock::micros;
 
 use std::io;
 use std::path::PathBuf;
 
-use jackline_clients::installed::InstalledError;
+use jackline_clients::installed_client::FindClientError;
 
-/// Why the client could not be driven.
+/// Why a client could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// The client can't be started.
     #[error(transparent)]
-    Client(#[from] InstalledError),
+    Client(#[from] FindClientError),
     /// The scratch directories can't be used.
     #[error("can't use `{}`: {source}", path.display())]
     Scratch {
-        /// What could not be used.
+        /// The path that could not be used.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// The scripted model does not start.
@@ -41,7 +41,7 @@ pub enum LiveError {
     Start {
         /// The program.
         program: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
 }

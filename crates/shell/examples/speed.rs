@@ -1,9 +1,9 @@
-//! How long understanding a line takes, over the lines of the tests.
+//! Measures how long the analysis of a command line takes, for the lines of the tests.
 //!
-//! `cargo run --release -p jackline-shell --example speed [FILE]`; a file holds
-//! lines as JSON strings in an array.
+//! `cargo run --release -p jackline-shell --example speed [FILE]`; the file contains
+//! an array of JSON strings, one per line.
 
-#![expect(clippy::print_stdout, reason = "an example shows what it measured")]
+#![expect(clippy::print_stdout, reason = "an example prints its measurements")]
 #![expect(clippy::disallowed_methods, reason = "a measurement needs a clock")]
 
 use std::hint::black_box;
@@ -43,7 +43,7 @@ fn main() {
     );
 }
 
-/// The lines of the hand-written tables.
+/// Reads the command lines of the hand-written tables.
 fn table_lines() -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lines");

@@ -1,66 +1,66 @@
-//! Brace expansion, which bash does on the written word before anything else.
+//! Brace expansion. bash does it on the written word, before any other expansion.
 
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::limits::BRACES_MAX;
+use crate::limits::BRACE_WORDS_MAX;
 
-/// What braces make of a word.
+/// The result of brace expansion.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Braces {
+pub(crate) enum BraceExpansion {
     /// Nothing to expand.
     None,
     /// These words, still with their quotes.
     Words(Vec<String>),
-    /// More than we follow.
+    /// More words than we follow.
     TooMany,
 }
 
 /// Expands the braces of a word as it is written.
-pub(crate) fn expand(text: &str) -> Braces {
-    if first_braces(text).is_none() {
-        return Braces::None;
+pub(crate) fn expand_braces(text: &str) -> BraceExpansion {
+    if find_first_braces(text).is_none() {
+        return BraceExpansion::None;
     }
     let mut open = vec![String::from(text)];
     let mut done = Vec::new();
     let mut steps = 0;
-    // The last of the open words is expanded first, so they are kept reversed.
+    // The last of the open words is expanded first, so the stack is in reverse order.
     while let Some(word) = open.pop() {
         steps += 1;
-        if steps > BRACES_MAX * 4 || done.len() + open.len() > BRACES_MAX {
-            return Braces::TooMany;
+        if steps > BRACE_WORDS_MAX * 4 || done.len() + open.len() > BRACE_WORDS_MAX {
+            return BraceExpansion::TooMany;
         }
-        let Some(found) = first_braces(&word) else {
+        let Some(found) = find_first_braces(&word) else {
             done.push(word);
             continue;
         };
-        let Some(parts) = found.parts(&word) else { return Braces::TooMany };
+        let Some(parts) = found.alternatives(&word) else { return BraceExpansion::TooMany };
         let before = word.get(..found.start).unwrap_or_default();
         let after = word.get(found.end + 1..).unwrap_or_default();
         if parts.len() * word.len() > 1 << 16 {
-            return Braces::TooMany;
+            return BraceExpansion::TooMany;
         }
         for part in parts.iter().rev() {
             open.push(format!("{before}{part}{after}"));
         }
     }
-    Braces::Words(done)
+    BraceExpansion::Words(done)
 }
 
 /// The first pair of braces that expands.
-struct Found {
+struct BracePair {
     start: usize,
     end: usize,
     commas: Vec<usize>,
 }
 
-impl Found {
-    /// What stands in place of the braces, one after the other.
-    fn parts(&self, word: &str) -> Option<Vec<String>> {
+impl BracePair {
+    /// The alternatives inside the braces, in order.
+    fn alternatives(&self, word: &str) -> Option<Vec<String>> {
         if self.commas.is_empty() {
-            return sequence(word.get(self.start + 1..self.end)?);
+            return expand_sequence(word.get(self.start + 1..self.end)?);
         }
         let mut parts = Vec::with_capacity(self.commas.len() + 1);
         let mut from = self.start + 1;
@@ -72,22 +72,22 @@ impl Found {
     }
 }
 
-/// One pass over the word with a stack of open braces.
-fn first_braces(text: &str) -> Option<Found> {
+/// Finds the braces in one pass over the word, with a stack of open braces.
+fn find_first_braces(text: &str) -> Option<BracePair> {
     let bytes = text.as_bytes();
     let mut stack: Vec<(usize, Vec<usize>)> = Vec::new();
-    let mut best: Option<Found> = None;
+    let mut best: Option<BracePair> = None;
     let mut at = 0;
     while let Some(byte) = bytes.get(at).copied() {
         match byte {
             b'\\' => at += 1,
-            b'\'' => at += skip(bytes, at + 1, b'\'', Escapes::No),
-            b'"' => at += skip(bytes, at + 1, b'"', Escapes::Yes),
+            b'\'' => at += skip_quoted(bytes, at + 1, b'\'', BackslashEscapes::No),
+            b'"' => at += skip_quoted(bytes, at + 1, b'"', BackslashEscapes::Yes),
             b'$' if bytes.get(at + 1) == Some(&b'\'') => {
-                at += 1 + skip(bytes, at + 2, b'\'', Escapes::Yes);
+                at += 1 + skip_quoted(bytes, at + 2, b'\'', BackslashEscapes::Yes);
             }
             b'$' if bytes.get(at + 1) == Some(&b'{') => {
-                at += skip(bytes, at + 1, b'}', Escapes::Yes);
+                at += skip_quoted(bytes, at + 1, b'}', BackslashEscapes::Yes);
             }
             b'{' if stack.len() < 64 => stack.push((at, Vec::new())),
             b',' => {
@@ -101,7 +101,7 @@ fn first_braces(text: &str) -> Option<Found> {
                     let expands = !commas.is_empty() || is_sequence(inside);
                     let outer = best.as_ref().is_none_or(|best| start < best.start);
                     if expands && outer {
-                        best = Some(Found { start, end: at, commas });
+                        best = Some(BracePair { start, end: at, commas });
                     }
                     if stack.is_empty() && best.is_some() {
                         return best;
@@ -117,16 +117,16 @@ fn first_braces(text: &str) -> Option<Found> {
 
 /// Whether a backslash escapes inside quotes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Escapes {
+enum BackslashEscapes {
     Yes,
     No,
 }
 
-/// How many bytes to step so that the next one is after the closing quote.
-fn skip(bytes: &[u8], from: usize, close: u8, escapes: Escapes) -> usize {
+/// How many bytes to skip from `from` to get past the closing quote.
+fn skip_quoted(bytes: &[u8], from: usize, close: u8, escapes: BackslashEscapes) -> usize {
     let mut at = from;
     while let Some(byte) = bytes.get(at).copied() {
-        if byte == b'\\' && escapes == Escapes::Yes {
+        if byte == b'\\' && escapes == BackslashEscapes::Yes {
             at += 1;
         } else if byte == close {
             break;
@@ -145,8 +145,8 @@ fn is_sequence(inside: &str) -> bool {
     (numbers || letters) && step && parts.next().is_none()
 }
 
-/// `1..5`, `a..e`, `1..9..2`. `None` where it is too long.
-fn sequence(inside: &str) -> Option<Vec<String>> {
+/// Expands `1..5`, `a..e`, `1..9..2`. `None` where the sequence is too long.
+fn expand_sequence(inside: &str) -> Option<Vec<String>> {
     let mut parts = inside.split("..");
     let (first, last) = (parts.next()?, parts.next()?);
     let step = parts.next().and_then(|step| step.parse::<i64>().ok()).unwrap_or(1);
@@ -159,7 +159,7 @@ fn sequence(inside: &str) -> Option<Vec<String>> {
     let padded = |text: &str| text.trim_start_matches('-').starts_with('0') && text.len() > 1;
     let width = if padded(first) || padded(last) { first.len().max(last.len()) } else { 0 };
     let count = from.checked_sub(to)?.checked_abs()?.checked_div(step)?;
-    if usize::try_from(count).ok()? >= BRACES_MAX {
+    if usize::try_from(count).ok()? >= BRACE_WORDS_MAX {
         return None;
     }
     let sign = if from <= to { step } else { -step };
@@ -187,10 +187,10 @@ mod tests {
     use super::*;
 
     fn words(text: &str) -> Vec<String> {
-        match expand(text) {
-            Braces::None => vec![String::from(text)],
-            Braces::Words(words) => words,
-            Braces::TooMany => vec![String::from("too many")],
+        match expand_braces(text) {
+            BraceExpansion::None => vec![String::from(text)],
+            BraceExpansion::Words(words) => words,
+            BraceExpansion::TooMany => vec![String::from("too many")],
         }
     }
 
@@ -206,15 +206,15 @@ mod tests {
     }
 
     #[test]
-    fn what_bash_leaves_alone_is_left_alone() {
+    fn text_that_bash_does_not_expand_is_unchanged() {
         for text in ["{}", "{a}", "a{b", "'{a,b}'", "\\{a,b}", "${a,b}", "{a..}", "{1..b}"] {
-            assert_eq!(expand(text), Braces::None, "{text}");
+            assert_eq!(expand_braces(text), BraceExpansion::None, "{text}");
         }
     }
 
     #[test]
-    fn an_explosion_is_given_up() {
-        assert_eq!(expand("{1..100000}"), Braces::TooMany);
-        assert_eq!(expand(&"{a,b}".repeat(20)), Braces::TooMany);
+    fn an_expansion_beyond_the_limit_is_refused() {
+        assert_eq!(expand_braces("{1..100000}"), BraceExpansion::TooMany);
+        assert_eq!(expand_braces(&"{a,b}".repeat(20)), BraceExpansion::TooMany);
     }
 }

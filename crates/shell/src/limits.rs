@@ -1,28 +1,28 @@
-//! How much of a line is looked at. Beyond a limit a line is opaque, never cut.
+//! Limits on the analysis of one line. A part beyond a limit becomes opaque; it is never cut.
 
 /// A longer line is not parsed at all.
 pub const LINE_BYTES_MAX: usize = 1024 * 1024;
 
 /// How deep commands, substitutions and quotes may nest in one text.
-pub const DEPTH_MAX: u32 = 100;
+pub const NESTING_DEPTH_MAX: u32 = 100;
 
-/// How many words one text may hold.
+/// How many words one text may contain.
 pub const WORDS_MAX: usize = 65_536;
 
-/// How many commands a line may run, those inside `bash -c` and functions counted.
+/// How many commands a line may run, including those inside `bash -c` and functions.
 pub const COMMANDS_MAX: usize = 1_024;
 
-/// How deep texts may nest in texts: `bash -c`, `eval`, backticks, functions.
-pub const TEXTS_MAX: u32 = 12;
+/// How deep shell texts may nest in each other: `bash -c`, `eval`, backticks, functions.
+pub const NESTED_TEXTS_MAX: u32 = 12;
 
-/// How many words one brace expansion may make.
-pub const BRACES_MAX: usize = 128;
+/// How many words one brace expansion may produce.
+pub const BRACE_WORDS_MAX: usize = 128;
 
-/// How many functions, aliases and links a line may make.
+/// How many functions, aliases and links a line may define.
 pub(crate) const NAMES_MAX: usize = 64;
 
-/// How many variables are remembered at a time.
+/// How many variables are tracked at a time.
 pub(crate) const VARIABLES_MAX: usize = 256;
 
-/// How many items of a `for` are walked one by one; beyond that its variable is unknown.
-pub const ITEMS_MAX: usize = 16;
+/// How many items of a `for` loop are followed one by one. Beyond that its variable is unknown.
+pub const LOOP_ITEMS_MAX: usize = 16;

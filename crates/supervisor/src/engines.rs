@@ -1,6 +1,6 @@
-//! Who works: models and agent programs, in the order in which they are tried.
+//! The engines of a run: models and agent programs, in the order in which the run tries them.
 
-mod chain;
+mod engine_chain;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,85 +8,85 @@ use std::time::Duration;
 
 use jackline_engine::ClientId;
 use jackline_engine::definition::{ModelChoice, ModelKind, ModelOccasion as When, ModelProvider};
-use jackline_model::scripted::Script;
-use jackline_model::{ErrorKind, LocalSpec, Provider};
+use jackline_model::scripted::ModelScript;
+use jackline_model::{LocalModelSpec, ModelErrorKind, Provider};
 
-use crate::load::{SCRIPTED_WINDOW, TIMEOUT_SECONDS};
 use crate::run::RunError;
+use crate::run_task_reader::{SCRIPTED_WINDOW, TIMEOUT_SECONDS};
 
-pub(crate) use chain::Chain;
+pub(crate) use engine_chain::EngineChain;
 
-/// Somebody who works.
+/// An engine: a model or an agent program that can work on a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EngineSpec {
-    /// What it is called in records.
+    /// The name of the engine in records.
     pub label: String,
-    /// What it is.
+    /// What kind of engine it is, and how to reach it.
     pub kind: EngineKind,
-    /// When it may take over; always where it is empty.
+    /// When the engine may take over. Empty means always.
     pub when: Vec<When>,
-    /// How often it may be asked; as often as it takes where there is none.
+    /// How many times the engine may be asked. `None` means no limit.
     pub budget: Option<u64>,
-    /// How many tokens its context holds.
+    /// The size of its context window, in tokens.
     pub window: Option<u64>,
 }
 
-/// What works.
+/// The kind of an engine.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EngineKind {
-    /// A model that says what a script says.
-    Script(Script),
-    /// A model behind an address.
-    Model(Reach),
-    /// A file of this machine, run in this process.
-    Local(LocalSpec),
-    /// The program of an agent client, run without a person.
+    /// A model that plays a script.
+    Script(ModelScript),
+    /// A model behind a network address.
+    Model(RemoteModel),
+    /// A model file on this machine, run in this process.
+    Local(LocalModelSpec),
+    /// An agent client program, run without a person.
     Client {
-        /// The client.
+        /// The client id.
         client: ClientId,
-        /// The model that it is to use.
+        /// The model that the client should use.
         model: Option<String>,
     },
-    /// A command line that gets the prompt as its last word.
+    /// A command line that gets the prompt as its last argument.
     Command(Vec<String>),
 }
 
-/// Where a model is, and how long it may take.
+/// A model behind a network address.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reach {
-    /// Which wire it speaks.
+pub struct RemoteModel {
+    /// The provider, which decides the wire format.
     pub provider: Provider,
-    /// Its name there.
+    /// The name of the model at the provider.
     pub model: String,
-    /// Where it is, if not at the provider's own address.
+    /// The address, if it is not the default of the provider.
     pub url: Option<String>,
-    /// The variable that holds the key.
+    /// The variable that contains the API key.
     pub key_env: Option<String>,
-    /// How long a whole answer may take.
+    /// How long a complete answer may take.
     pub timeout: Duration,
 }
 
 /// Why another engine takes over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reason {
-    /// It does not answer.
-    Failed(ErrorKind),
-    /// It stops again and again before it is done.
+pub(crate) enum EngineChangeReason {
+    /// The engine does not answer.
+    Failed(ModelErrorKind),
+    /// The agent stops several times without a call.
     StopEvents,
-    /// What it calls done is not.
+    /// The guards refuse its stops because the task is not done.
     Verification,
-    /// Its conversation does not fit.
+    /// The conversation does not fit into its window.
     Context,
-    /// It goes in circles, or gets nowhere.
+    /// The agent loops or makes no progress.
     Blocked,
-    /// It has used up its own budget.
+    /// The engine has used up its own budget.
     Cost,
-    /// The first one is tried again.
+    /// The first engine is tried again.
     Return,
 }
 
-impl Reason {
-    pub(crate) fn word(self) -> &'static str {
+impl EngineChangeReason {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Failed(kind) => kind.as_str(),
             Self::StopEvents => "stop_events",
@@ -98,25 +98,26 @@ impl Reason {
         }
     }
 
-    /// Whether whoever is left for a reason, by its word, was asked and gave no answer.
-    pub(crate) fn was_asked(word: &str) -> bool {
+    /// Whether the engine that is replaced had an open question without an answer. `word` is the
+    /// JSON word of the reason.
+    pub(crate) fn had_open_question(word: &str) -> bool {
         let others =
             [Self::StopEvents, Self::Verification, Self::Blocked, Self::Cost, Self::Return];
-        !others.iter().any(|other| other.word() == word)
+        !others.iter().any(|other| other.as_str() == word)
     }
 
-    /// Whether whoever takes over is asked for another plan first: what went wrong was not
-    /// only that nobody answered.
+    /// Whether the new engine is asked for a plan first, because the old one had a problem with the
+    /// task.
     pub(crate) fn wants_plan(self) -> bool {
         matches!(self, Self::StopEvents | Self::Verification | Self::Context | Self::Blocked)
     }
 }
 
 impl EngineSpec {
-    /// The engine that a definition names. A model that plays a script finds it with the task.
-    pub(crate) fn of(
+    /// The engine for an entry of a definition. The scripts come from the task.
+    pub(crate) fn from_choice(
         choice: &ModelChoice,
-        scripts: &BTreeMap<String, Script>,
+        scripts: &BTreeMap<String, ModelScript>,
     ) -> Result<Self, RunError> {
         let label = choice.label();
         let mut spec = Self {
@@ -141,7 +142,7 @@ impl EngineSpec {
                     ModelProvider::OpenAiChat => Provider::OpenAiChat,
                     ModelProvider::Gemini => Provider::Gemini,
                     ModelProvider::Local => {
-                        let local = LocalSpec { path: model.into(), window: *window, timeout };
+                        let local = LocalModelSpec { path: model.into(), window: *window, timeout };
                         return Ok(Self { kind: EngineKind::Local(local), ..spec });
                     }
                     ModelProvider::Scripted => {
@@ -152,7 +153,7 @@ impl EngineSpec {
                         return Ok(Self { kind: EngineKind::Script(script), window, ..spec });
                     }
                 };
-                EngineKind::Model(Reach {
+                EngineKind::Model(RemoteModel {
                     provider,
                     model: model.clone(),
                     url: url.clone(),
@@ -164,15 +165,15 @@ impl EngineSpec {
         Ok(spec)
     }
 
-    /// The same with a file that is looked for in a directory, where its path is relative.
-    pub(crate) fn beneath(mut self, directory: &Path) -> Self {
+    /// The same engine, with a relative model path joined to a directory.
+    pub(crate) fn with_paths_in(mut self, directory: &Path) -> Self {
         if let EngineKind::Local(local) = &mut self.kind {
             local.path = directory.join(&local.path);
         }
         self
     }
 
-    /// The name by which prices and windows are known.
+    /// The name that is used for prices and window sizes.
     pub(crate) fn model_name(&self) -> &str {
         match &self.kind {
             EngineKind::Model(reach) => &reach.model,
@@ -184,12 +185,12 @@ impl EngineSpec {
         }
     }
 
-    /// Whether it is a program that runs its own loop.
+    /// Whether the engine is an agent program, which runs its own loop.
     pub(crate) fn is_worker(&self) -> bool {
         matches!(self.kind, EngineKind::Client { .. } | EngineKind::Command(_))
     }
 
-    /// The words with which a program is started, where a person has written them.
+    /// The command line, if the engine is one.
     pub(crate) fn command_line(&self) -> Option<&[String]> {
         match &self.kind {
             EngineKind::Command(words) => Some(words),
@@ -200,24 +201,28 @@ impl EngineSpec {
         }
     }
 
-    /// Whether it is a program whose conversation goes on from start to start. It is started
-    /// with our hooks, too.
-    pub(crate) fn remembers(&self) -> bool {
+    /// Whether the engine is a client program that keeps its conversation between starts. Such a
+    /// program is also started with our hooks.
+    pub(crate) fn keeps_conversation(&self) -> bool {
         matches!(self.kind, EngineKind::Client { .. })
     }
 
-    /// Whether this one may take over for a reason.
-    fn admits(&self, reason: Reason) -> bool {
+    /// Whether this engine may take over for a reason.
+    fn may_take_over_for(&self, reason: EngineChangeReason) -> bool {
         let named = match reason {
-            // A network that is gone is silent more often than it says so.
-            Reason::Failed(ErrorKind::Network | ErrorKind::Timeout) => {
+            // A network failure often shows as a timeout.
+            EngineChangeReason::Failed(ModelErrorKind::Network | ModelErrorKind::Timeout) => {
                 &[When::Overload, When::Offline][..]
             }
-            Reason::Failed(_) | Reason::StopEvents | Reason::Verification => &[When::Overload],
-            Reason::Cost => &[When::Cost],
-            Reason::Context | Reason::Blocked | Reason::Return => return true,
+            EngineChangeReason::Failed(_)
+            | EngineChangeReason::StopEvents
+            | EngineChangeReason::Verification => &[When::Overload],
+            EngineChangeReason::Cost => &[When::Cost],
+            EngineChangeReason::Context
+            | EngineChangeReason::Blocked
+            | EngineChangeReason::Return => return true,
         };
-        // One that is for what is sensitive is also good for everything else.
+        // An engine for sensitive tasks may work on all other tasks, too.
         let others = |when: &&When| **when != When::Sensitive;
         let mut whens = self.when.iter().filter(others).peekable();
         whens.peek().is_none() || whens.any(|when| named.contains(when))
@@ -229,9 +234,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_model_of_this_machine_is_called_by_its_file_which_lies_where_the_run_was_begun() {
+    fn a_local_model_is_named_by_its_file_which_is_relative_to_the_start_directory() {
         let (window, timeout) = (None, Duration::from_secs(1));
-        let local = |path: &str| LocalSpec { path: path.into(), window, timeout };
+        let local = |path: &str| LocalModelSpec { path: path.into(), window, timeout };
         let engine = |path: &str| EngineSpec {
             label: format!("local/{path}"),
             kind: EngineKind::Local(local(path)),
@@ -240,7 +245,7 @@ mod tests {
             window,
         };
         for (path, found) in [("m/a.gguf", "/begun/m/a.gguf"), ("/m/a.gguf", "/m/a.gguf")] {
-            let engine = engine(path).beneath(Path::new("/begun"));
+            let engine = engine(path).with_paths_in(Path::new("/begun"));
             assert_eq!(engine.kind, EngineKind::Local(local(found)));
             assert_eq!(engine.model_name(), "a");
         }

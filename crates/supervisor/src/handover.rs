@@ -1,16 +1,20 @@
-//! What somebody is told who goes on with work that another has begun.
+//! Texts for an engine that continues the work of another engine.
 
 use std::fmt::Write as _;
 
-use jackline_engine::Summary;
+use jackline_engine::SessionSummary;
 
-/// How many of the last actions are told.
+/// How many of the last actions the text lists.
 const ACTIONS_MAX: usize = 12;
 
-/// The task, and what is known of it, for a conversation that begins in the middle.
-pub(crate) fn text(prompt: &str, summary: &Summary, briefing: Option<&str>) -> String {
-    let mut text = format!("{prompt}\n\n# Where the work stands\n\n");
-    text.push_str("Somebody has worked on this before, and you go on. Look at the files before you change them.\n");
+/// The prompt of the task with the current state, for a new conversation in the middle of a run.
+pub(crate) fn handover_prompt(
+    prompt: &str,
+    summary: &SessionSummary,
+    briefing: Option<&str>,
+) -> String {
+    let mut text = format!("{prompt}\n\n# State of the work\n\n");
+    text.push_str("Another agent has started this task, and you continue it. Read the files before you change them.\n");
     if let Some(briefing) = briefing {
         text.push('\n');
         text.push_str(briefing.trim());
@@ -22,19 +26,19 @@ pub(crate) fn text(prompt: &str, summary: &Summary, briefing: Option<&str>) -> S
     let _ = writeln!(text, "- code modified: {}", word(bits.code_modified));
     let _ = writeln!(text, "- tests run since: {}", word(bits.tests_run));
     if let Some(failure) = summary.progress.last_failure {
-        let _ = writeln!(text, "- the last iteration brought nothing: {failure}");
+        let _ = writeln!(text, "- the last iteration made no progress: {failure}");
     }
     let skipped = summary.last_actions.len().saturating_sub(ACTIONS_MAX);
     for action in summary.last_actions.iter().skip(skipped) {
-        let _ = writeln!(text, "- {} `{}`: {}", action.tool, action.does, action.ended.word());
+        let _ = writeln!(text, "- {} `{}`: {}", action.tool, action.does, action.ended.as_str());
     }
     text
 }
 
-/// Asks for another plan before anything else is done.
-pub(crate) fn plan(reason: &str) -> String {
+/// Asks the new engine for a plan before it calls anything.
+pub(crate) fn plan_request(reason: &str) -> String {
     format!(
-        "The one before you did not get further ({reason}). Before you call anything, write down in a few \
-         lines why that was, and a plan that goes another way. Then follow it."
+        "The agent before you made no progress ({reason}). Before you call a tool, write down in a few lines why \
+         that happened, and a plan that takes a different approach. Then follow your plan."
     )
 }

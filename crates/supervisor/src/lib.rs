@@ -1,38 +1,38 @@
-//! An agent that works on its own, and somebody who stands beside it.
+//! Runs an agent on a task without a person: `jackline run`.
 //!
-//! The supervisor has a model, or an agent program, work on a task iteration by iteration.
-//! Every call passes the guards of one session. It waits where a person is needed, asks an
-//! advisor where the agent goes in circles, changes to another model where one does not
-//! answer, begins a conversation anew where it is full, and goes on after it was killed.
-//! It ends with one stop code, and with evidence.
+//! The supervisor has a model, or an agent program, work on a task iteration by iteration. The
+//! guards of one session decide on every call. The supervisor waits if a person is needed, asks an
+//! advisor if the agent is stuck, changes to a fallback engine if a model does not answer, restarts
+//! a conversation that is full, and resumes after it was killed. A run ends with one stop code and
+//! with evidence.
 
 mod advisor;
-mod asking;
 mod conversation;
 mod engines;
 mod evidence;
 mod handover;
-mod history;
-mod keeping;
-mod listening;
-mod load;
-mod lookout;
-mod own;
-mod programs;
+mod model_loop;
+mod model_question;
+mod program_loop;
+mod reply_listener;
 mod run;
+mod run_event;
 mod run_front;
+mod run_history;
 mod run_journal;
-mod spec;
-mod told;
+mod run_record;
+mod run_task;
+mod run_task_reader;
+mod stop_signals;
 mod transcript;
-mod undoing;
+mod undo_recorder;
 mod waiting;
 mod worker;
 
-pub use engines::{EngineKind, EngineSpec, Reach};
+pub use engines::{EngineKind, EngineSpec, RemoteModel};
 pub use evidence::Evidence;
-pub use keeping::{Kept, PREFIX, is_driven};
-pub use load::load;
-pub use run::{Opening, Report, RunError, not_completed, run};
-pub use spec::{Acts, RunTask};
-pub use told::{Told, Waits};
+pub use run::{RunError, RunOptions, RunReport, not_completed_outcome, run};
+pub use run_event::{RunEvent, WaitReason};
+pub use run_record::{RUN_SESSION_PREFIX, RunRecord, is_driven};
+pub use run_task::{ActionMode, RunTask};
+pub use run_task_reader::load_run_task;

@@ -1,127 +1,146 @@
-//! A run from its beginning, or from where it was left, to its one stop code.
+//! A run, from its start or its resume to its stop code.
 
 mod driver;
-mod error;
-mod reach;
-mod startable;
+mod engine_connect;
+mod program_check;
+mod run_error;
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use jackline_attempt::{InternalOutcome, OutcomeError, PublicOutcome, egress};
 use jackline_engine::event::PromptSource;
-use jackline_engine::verdict::{SafetyAction, SafetyKind, Stop};
+use jackline_engine::verdict::{SafetyAction, SafetyKind, SessionStop};
 use jackline_engine::{ClientId, Digest, SessionId, SessionStarted, StopCode, Timestamp};
 use jackline_host::HostAccess;
 use jackline_host::clock::now;
 use jackline_host::worker::WorkerProgram;
 use jackline_journal::FileStore;
-use jackline_model::Tool;
+use jackline_model::ToolDeclaration;
 use jackline_runtime::{Definitions, Gate, GateAnswer, Runtime};
-use jackline_sandbox_host::{Ending, Sandbox, Workers};
-use jackline_task::{Ground, new_session_name};
-use jackline_workspace::shell::Cancel;
-use jackline_workspace::{Limits, Workspace, WorkspaceError};
+use jackline_sandbox_host::{ProgramCancel, Sandbox, WorkerPool};
+use jackline_task::{CallEnvironment, new_session_name};
+use jackline_workspace::shell::CancelSignal;
+use jackline_workspace::{Workspace, WorkspaceError, WorkspaceLimits};
 use serde_json::{Value, json};
 
 use crate::conversation::Conversation;
-use crate::engines::{Chain, EngineSpec};
-use crate::evidence::{Evidence, Looks};
-use crate::history::{Begun, History};
-use crate::keeping::{Kept, PREFIX, drive};
-use crate::listening::Schemas;
-use crate::lookout::Lookout;
-use crate::own::Own;
-use crate::programs::Programs;
+use crate::engines::{EngineChain, EngineSpec};
+use crate::evidence::{Evidence, WorkspaceStamps};
+use crate::model_loop::ModelLoop;
+use crate::program_loop::ProgramLoop;
+use crate::reply_listener::ToolSchemas;
+use crate::run_event::RunEvent;
 use crate::run_front::RunFront;
+use crate::run_history::{RunHistory, RunStart};
 use crate::run_journal::RunJournal;
-use crate::spec::{Acts, RunTask};
-use crate::told::Told;
-use crate::undoing::Undoing;
+use crate::run_record::{RUN_SESSION_PREFIX, RunRecord, lock_run};
+use crate::run_task::{ActionMode, RunTask};
+use crate::stop_signals::StopSignals;
+use crate::undo_recorder::UndoRecorder;
 use crate::worker;
-use driver::Driver;
+use driver::RunDriver;
 
-pub use error::RunError;
+pub use run_error::RunError;
 
-/// The name under which sessions are started.
+/// The client name in the journals of runs.
 pub(crate) const CLIENT: &str = "run";
 
-/// The role in which an agent acts, unless told.
-const ROLE: &str = "developer";
+/// The role of an agent if none is named.
+const ROLE_DEFAULT: &str = "developer";
 
-/// With what models are asked, besides what they are asked: it is a part of who the agent is.
-const PARAMETERS: &str = "output_tokens_max=16000";
+/// The request parameters of models. They are part of the identity of an agent.
+const MODEL_PARAMETERS: &str = "output_tokens_max=16000";
 
-/// What holds for every agent of ours.
-const SYSTEM: &str = include_str!("system.md");
+/// The system prompt of every model that acts by tool calls.
+const SYSTEM_PROMPT: &str = include_str!("system.md");
 
-/// Where a run works, and by what.
-pub struct Opening {
-    /// The store of the machine.
+/// What a caller decides about a run.
+pub struct RunOptions {
+    /// The store for sessions.
     pub store: FileStore,
-    /// The directory that tools work in.
+    /// The workspace directory.
     pub workspace: PathBuf,
-    /// The definition, where a person has named one.
+    /// The definition file, if a person named one.
     pub definition: Option<PathBuf>,
-    /// Who works: what takes the place of the task's own, and of the definition's.
+    /// The engine that replaces the engine of the task.
     pub engine: Option<EngineSpec>,
-    /// The session that goes on, and what it was begun with.
+    /// The session to resume.
     pub resumed: Option<SessionId>,
-    /// What is kept so that it can go on.
-    pub kept: Kept,
-    /// When it must be over.
+    /// The record that is stored for a later resume.
+    pub record: RunRecord,
+    /// When the run must have ended.
     pub deadline: Option<Timestamp>,
-    /// The role in which the agent acts, where a person has named one.
+    /// The role of the agent, if a person named one.
     pub role: Option<String>,
-    /// Whether a person is waited for.
-    pub waits: bool,
-    /// This program, which runs verifications and sends notices.
+    /// Whether the run waits while the session needs a person.
+    pub waits_for_person: bool,
+    /// The path of this program, which also runs verifications and sends notifications.
     pub program: Option<PathBuf>,
-    /// Where the worker is that runs programs.
+    /// The sandbox for programs.
     pub sandbox: Sandbox,
-    /// The clients that can be run under the guards of a session.
+    /// The agent clients that can be run under the guards of a session.
     pub workers: Vec<&'static dyn WorkerProgram>,
-    /// Set from outside when the run is to be left.
+    /// Set by the caller to interrupt the run.
     pub cancelled: Arc<AtomicBool>,
 }
 
-impl Opening {
+impl RunOptions {
     /// The program of a client, or why it can't be run.
     pub(crate) fn worker(&self, client: &ClientId) -> Result<&'static dyn WorkerProgram, String> {
-        let found = self.workers.iter().find(|worker| worker.word() == client.as_str());
+        let found = self.workers.iter().find(|worker| worker.name() == client.as_str());
         found.copied().ok_or_else(|| {
             let known: Vec<String> =
-                self.workers.iter().map(|worker| format!("`{}`", worker.word())).collect();
-            format!("no client `{client}` can be run as a worker; known: {}", known.join(", "))
+                self.workers.iter().map(|worker| format!("`{}`", worker.name())).collect();
+            format!(
+                "client `{client}` can't be run as a worker; supported clients: {}",
+                known.join(", ")
+            )
         })
     }
 }
 
-/// How a run went.
+/// The result of a run.
 #[derive(Debug)]
-pub struct Report {
-    /// Its session.
+pub struct RunReport {
+    /// The session id.
     pub session: String,
-    /// Where it worked.
+    /// The workspace directory.
     pub workspace: PathBuf,
-    /// Its stop code; none where it was left, and can go on.
-    pub stop: Option<Stop>,
-    /// Why it was left.
-    pub left: Option<String>,
-    /// What whoever asked is told.
+    /// The stop code. `None` if the run was suspended and can be resumed.
+    pub stop: Option<SessionStop>,
+    /// Why the run was suspended.
+    pub suspend_reason: Option<String>,
+    /// The outcome for the caller of the task, without internal details.
     pub public: PublicOutcome,
-    /// What can be checked.
+    /// What a person can check.
     pub evidence: Evidence,
 }
 
-/// Runs a task. `hear` is told how it goes on.
+/// Returns the id of the resumed session, or a new one.
+fn session_name(opening: &RunOptions) -> String {
+    let resumed = opening.resumed.as_ref();
+    resumed.map_or_else(|| new_session_name(RUN_SESSION_PREFIX), ToString::to_string)
+}
+
+/// Returns the file stamps of the workspace from the start of the run.
+fn stamps_at_start(opening: &RunOptions, directory: &Path) -> Option<WorkspaceStamps> {
+    if opening.resumed.is_some() {
+        return WorkspaceStamps::load(directory);
+    }
+    let stamps = WorkspaceStamps::scan(&opening.workspace);
+    stamps.save(directory);
+    Some(stamps)
+}
+
+/// Runs a task. `hear` gets each event of the run.
 pub fn run(
     task: &RunTask,
-    opening: Opening,
-    hear: &mut dyn FnMut(&Told),
-) -> Result<Report, RunError> {
+    opening: RunOptions,
+    hear: &mut dyn FnMut(&RunEvent),
+) -> Result<RunReport, RunError> {
     let Some(shown) = opening.workspace.to_str() else {
         return Err(WorkspaceError::NotUtf8(opening.workspace).into());
     };
@@ -133,147 +152,155 @@ pub fn run(
     let resolved = definitions.resolve(&root);
     let resolved = resolved.map_err(|error| RunError::Definition(error.to_string()))?;
     let defined = &resolved.definition;
-    let id = opening.resumed.as_ref().map_or_else(|| new_session_name(PREFIX), ToString::to_string);
+    let id = session_name(&opening);
     let session = SessionId::parse(id.clone()).map_err(|e| RunError::Session(e.to_string()))?;
     let directory = opening.store.directory(&session);
     let journal = RunJournal::new(opening.store.clone(), session.clone());
-    let begun = opening.resumed.as_ref().and_then(|_| Begun::read(&journal)).unwrap_or_default();
-    let engines = reach::engines(task, &opening, defined, begun.model.as_deref())?;
-    let mut chain = Chain::new(engines, task.sensitive).ok_or(RunError::Nobody(task.sensitive))?;
-    let by_programs = task.acts == Acts::Programs;
+    let begun = opening.resumed.as_ref().and_then(|_| RunStart::read(&journal)).unwrap_or_default();
+    let engines = engine_connect::resolve_engines(task, &opening, defined, begun.model.as_deref())?;
+    let mut chain =
+        EngineChain::new(engines, task.sensitive).ok_or(RunError::NoEngine(task.sensitive))?;
+    let by_programs = task.action_mode == ActionMode::Programs;
 
-    let lookout = Arc::new(Lookout::new(&root, journal.clone(), Arc::clone(&opening.cancelled)));
+    let lookout =
+        Arc::new(StopSignals::new(&root, journal.clone(), Arc::clone(&opening.cancelled)));
     let watched = Arc::clone(&lookout);
-    let is_over = move || if by_programs { watched.is_held() } else { watched.is_over() };
-    let workers = Workers::until(opening.sandbox.clone(), Ending::when(is_over.clone()));
+    let is_over = move || if by_programs { watched.should_pause() } else { watched.should_stop() };
+    let workers =
+        WorkerPool::with_cancel(opening.sandbox.clone(), ProgramCancel::when(is_over.clone()));
     if by_programs {
-        workers.ready()?;
+        workers.ensure_available()?;
     }
     jackline_journal::create_directory(&directory)
         .map_err(|error| RunError::Session(error.to_string()))?;
-    let Some(_driven) = drive(&directory)? else { return Err(RunError::Driven(id)) };
-    // One that goes on under another definition was begun under that one all the same.
-    let defined_by = opening.kept.defined_by.clone().or(defined_by);
-    Kept { defined_by, ..opening.kept.clone() }.save(&directory)?;
+    let Some(_driven) = lock_run(&directory)? else { return Err(RunError::InUse(id)) };
+    // A run keeps the definition of its start in its record, also if it resumes under another one.
+    let defined_by = opening.record.defined_by.clone().or(defined_by);
+    RunRecord { defined_by, ..opening.record.clone() }.save(&directory)?;
 
-    let mut limits = Limits::of(defined.io);
-    limits.shell.hidden = reach::key_names(task, &opening, defined);
-    limits.shell.cancel = Cancel::when(is_over.clone());
+    let mut limits = WorkspaceLimits::from_definition(defined.io);
+    limits.shell.hidden = engine_connect::key_variables(task, &opening, defined);
+    limits.shell.cancel = CancelSignal::when(is_over.clone());
     let workspace = Workspace::open(&root, limits)
         .map_err(|source| WorkspaceError::Open { path: root.clone(), source })?;
 
-    let tools = tools(task);
+    let tools = model_tools(task);
     let mut runtime = Runtime::new(opening.store.clone(), definitions, root.clone())
-        .knowing(tools.iter().map(|tool| tool.name.clone()).collect())
+        .with_known_tools(tools.iter().map(|tool| tool.name.clone()).collect())
         .with_deadline(opening.deadline);
     if let Some(program) = &opening.program {
         runtime = runtime.with_verifier(program.clone()).with_notifier(program.clone());
     }
-    let gate = RefCell::new(Gate::new(runtime, session.clone()).saving_late());
+    let gate = RefCell::new(Gate::new(runtime, session.clone()).with_deferred_saving());
     let mut front = RunFront::new(&gate, lookout, hear);
-    let worker = worker::Told::open(&directory);
+    let worker = worker::WorkerInbox::open(&directory);
     let history = match &opening.resumed {
-        Some(session) => go_on(&mut front, &mut chain, &worker, session, &journal)?,
-        None => History::default(),
+        Some(session) => restore_session(&mut front, &mut chain, &worker, session, &journal)?,
+        None => RunHistory::default(),
     };
     let programs = by_programs.then(|| {
-        let ground = Ground {
+        let ground = CallEnvironment {
             workspace: &workspace,
             store: opening.store.clone(),
             session,
             definition: opening.definition.clone().or_else(|| task.definition.clone()),
             workers,
-            ending: Ending::when(is_over),
-            attempts: history.attempts,
+            cancel: ProgramCancel::when(is_over),
+            attempts: history.last_attempt,
         };
-        Programs::take_up(task, &tools, (ground, &root), &mut front, &history)
+        ProgramLoop::open(task, &tools, (ground, &root), &mut front, &history)
     });
     let programs = programs.transpose()?;
-    let before = match opening.resumed {
-        Some(_) => Looks::kept(&directory),
-        None => {
-            let looks = Looks::of(&root);
-            looks.keep(&directory);
-            Some(looks)
-        }
-    };
+    let before = stamps_at_start(&opening, &directory);
     let mut conversation = Conversation::open(&directory)?;
-    conversation.mend()?;
-    let system = if by_programs { Programs::system() } else { SYSTEM };
-    let system = system.trim().to_owned();
-    let agent = Agent {
+    conversation.answer_open_calls()?;
+    let system =
+        if by_programs { ProgramLoop::system_prompt() } else { SYSTEM_PROMPT }.trim().to_owned();
+    let agent = RunAgent {
         model: chain.first().map(|engine| engine.model_name().to_owned()),
         system: &system,
         tools: &tools,
         role: opening.role.as_ref().or(begun.role.as_ref()).or(task.role.as_ref()),
     };
-    let approved = begin(&mut front, task, &chain, shown, &agent, (&opening, &history))?;
-    let schemas = Arc::new(Schemas::of(defined, &tools));
+    let approved = start_session(&mut front, task, &chain, shown, &agent, (&opening, &history))?;
+    let schemas = Arc::new(ToolSchemas::for_tools(defined, &tools));
     let workspace = &workspace;
-    let undoing = Undoing::new(&directory, &root);
-    let (model, defined) = (None, Arc::clone(defined));
-    let own = Own { workspace, conversation, system, tools, schemas, defined, undoing, model };
-    let mut driver = Driver::new(task, &opening, front, chain, (own, programs, worker), history);
-    let answer = if approved { driver.drive()? } else { driver.refuse() };
-    let (stop, left) = driver.end();
+    let own = ModelLoop {
+        workspace,
+        conversation,
+        system_prompt: system,
+        tools,
+        schemas,
+        definition: Arc::clone(defined),
+        undo_recorder: UndoRecorder::new(&directory, &root),
+        model: None,
+    };
+    let mut driver = RunDriver::new(task, &opening, front, chain, (own, programs, worker), history);
+    let answer = if approved { driver.drive()? } else { driver.end_unapproved() };
+    let (stop, left) = driver.take_result();
     let summary = driver.summary();
     let unrecorded = driver.unrecorded();
     let evidence = Evidence::gather(&journal, summary.as_ref(), before.as_ref(), &root, unrecorded);
     if let Some(found) = &evidence.tampered {
         return Err(RunError::Tampered { session: id, found: found.clone() });
     }
-    let public = public(stop.as_ref(), answer, driver.failed_program());
-    Ok(Report { session: id, workspace: root, stop, left, public, evidence })
+    let public = public_outcome(stop.as_ref(), answer, driver.failed_program());
+    Ok(RunReport { session: id, workspace: root, stop, suspend_reason: left, public, evidence })
 }
 
-/// Goes on with a session: with what is used up, and whoever worked last.
-fn go_on(
+/// Restores the state of a session: the used budgets, and the engine that worked last.
+fn restore_session(
     front: &mut RunFront<'_>,
-    chain: &mut Chain,
-    worker: &worker::Told,
+    chain: &mut EngineChain,
+    worker: &worker::WorkerInbox,
     session: &SessionId,
     journal: &RunJournal,
-) -> Result<History, RunError> {
+) -> Result<RunHistory, RunError> {
     let session = session.to_string();
-    let history = History::read(journal, chain).map_err(|error| RunError::Tampered {
+    let history = RunHistory::read(journal, chain).map_err(|error| RunError::Tampered {
         session: session.clone(),
         found: error.to_string(),
     })?;
     front.continue_call_numbers();
     let summary = front.summary();
     if let Some(stop) = summary.as_ref().and_then(|summary| summary.stop.as_ref()) {
-        return Err(RunError::Over { session, stop: stop.to_string() });
+        return Err(RunError::SessionEnded { session, stop: stop.to_string() });
     }
     let model = summary.and_then(|summary| summary.model);
-    chain.go_on(model.as_deref(), &worker.asked(&history.asked), now().boot_ms);
+    chain.restore(
+        model.as_deref(),
+        &worker.merge_question_counts(&history.questions),
+        now().boot_ms,
+    );
     Ok(history)
 }
 
-/// What the agent of a run is made of. Its model is the one that works first: whoever may
-/// take over is named by the definition, which is a part of who it is, too.
-struct Agent<'a> {
+/// The identity of the agent of a run. Its model is the first engine. The fallback engines are in
+/// the definition, which is part of the identity, too.
+struct RunAgent<'a> {
     model: Option<String>,
     system: &'a str,
-    tools: &'a [Tool],
+    tools: &'a [ToolDeclaration],
     role: Option<&'a String>,
 }
 
-/// Begins the session, or says that its agent is back; whether it is one that may work.
-fn begin(
+/// Starts the session, or reports that its agent has resumed. Returns whether the agent may work.
+fn start_session(
     front: &mut RunFront<'_>,
     task: &RunTask,
-    chain: &Chain,
+    chain: &EngineChain,
     workspace: &str,
-    agent: &Agent<'_>,
-    (opening, history): (&Opening, &History),
+    agent: &RunAgent<'_>,
+    (opening, history): (&RunOptions, &RunHistory),
 ) -> Result<bool, RunError> {
     let resumed = opening.resumed.is_some();
     let hash = |bytes: &[u8]| format!("sha256:{}", Digest::of(bytes));
-    // An agent program has a prompt and tools of its own, which it does not show.
+    // The supervisor does not see the prompt and tools of an agent program.
     let own = chain.first().is_some_and(|engine| !engine.is_worker());
     let described = serde_json::to_vec(agent.tools).unwrap_or_default();
     let words = chain.first().and_then(EngineSpec::command_line).map(|words| json!(words));
-    let parameters = if own { Some(PARAMETERS.to_owned()) } else { words.map(|it| it.to_string()) };
+    let parameters =
+        if own { Some(MODEL_PARAMETERS.to_owned()) } else { words.map(|it| it.to_string()) };
     let started = SessionStarted {
         workspace: Some(workspace.to_owned()),
         client: Some(CLIENT.to_owned()),
@@ -282,22 +309,22 @@ fn begin(
         tools_hash: own.then(|| hash(&described)),
         parameters_hash: parameters.map(|it| hash(it.as_bytes())),
         deadline: opening.deadline,
-        role: Some(agent.role.map_or(ROLE, String::as_str).to_owned()),
+        role: Some(agent.role.map_or(ROLE_DEFAULT, String::as_str).to_owned()),
         ..SessionStarted::default()
     };
-    let meta = json!({ "started_in": opening.kept.started_in, "task": task.name });
+    let meta = json!({ "started_in": opening.record.started_in, "task": task.name });
     let answer = front.start(started, meta);
     if let Some(fault) = front.fault() {
-        return Err(RunError::broken(fault));
+        return Err(RunError::from_guard_fault(fault));
     }
-    refused(&answer)?;
+    ensure_not_refused(&answer)?;
     let session = front.session().to_string();
     let (workspace, model) = (workspace.to_owned(), chain.label());
-    front.say(&Told::Started { session, workspace, model, resumed });
-    if !history.prompted {
-        refused(&front.prompt(PromptSource::Human, &task.prompt))?;
+    front.emit(&RunEvent::Started { session, workspace, model, resumed });
+    if !history.has_prompt {
+        ensure_not_refused(&front.prompt(PromptSource::Human, &task.prompt))?;
     }
-    // Each of its calls would be denied; but a program without hooks proposes none.
+    // The guards would deny each call of this agent, but a program without hooks proposes no calls.
     let mut safety = answer.verdict.safety.iter();
     let denied = safety.any(|it| {
         it.kind == SafetyKind::IdentityMismatch && it.action_taken == SafetyAction::Denied
@@ -305,17 +332,17 @@ fn begin(
     Ok(!denied)
 }
 
-/// A session that is held or ended at once has begun all the same.
-fn refused(answer: &GateAnswer) -> Result<(), RunError> {
-    let goes = answer.verdict.lets_run() || answer.holds_session();
+/// Fails if the guards refused the event. A session that was paused or ended counts as started.
+fn ensure_not_refused(answer: &GateAnswer) -> Result<(), RunError> {
+    let goes = answer.verdict.allows_run() || answer.blocks_session();
     if goes { Ok(()) } else { Err(RunError::Session(answer.reason())) }
 }
 
-/// The tools that a task may use, as models are told of them.
-fn tools(task: &RunTask) -> Vec<Tool> {
+/// The tools that the task may use, as a model sees them.
+fn model_tools(task: &RunTask) -> Vec<ToolDeclaration> {
     let may = |name: &str| task.tools.is_empty() || task.tools.iter().any(|tool| tool == name);
     let specs = jackline_workspace::tools().iter().filter(|spec| may(spec.name));
-    let tool = |spec: &jackline_workspace::ToolSpec| Tool {
+    let tool = |spec: &jackline_workspace::ToolSpec| ToolDeclaration {
         name: spec.name.to_owned(),
         description: spec.description.to_owned(),
         schema: spec.input_schema.clone(),
@@ -323,15 +350,15 @@ fn tools(task: &RunTask) -> Vec<Tool> {
     specs.map(tool).collect()
 }
 
-/// What whoever asked is told of a run that came to nothing.
-pub fn not_completed() -> PublicOutcome {
-    public(None, None, None)
+/// The public outcome of a run that did not complete.
+pub fn not_completed_outcome() -> PublicOutcome {
+    public_outcome(None, None, None)
 }
 
-/// What whoever asked is told: the agent's answer where it is done, and nothing of the inside
-/// where it is not. Programs that came to nothing leave by the same way as any attempt.
-fn public(
-    stop: Option<&Stop>,
+/// The outcome for the caller: the agent's answer if the task is done, or a text without internal
+/// details. Failed programs pass the same filter as any attempt.
+fn public_outcome(
+    stop: Option<&SessionStop>,
     answer: Option<InternalOutcome>,
     failed: Option<InternalOutcome>,
 ) -> PublicOutcome {

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use jackline_engine::{Session, SessionId};
-use jackline_journal::{FileStore, JournalView, Reading, Store as _, StoreError};
-use jackline_runtime::inspect;
+use jackline_journal::{FileStore, JournalView, ReadMode, Store as _, StoreError};
+use jackline_runtime::load_session;
 
 /// The journal of the session that a run works in.
 #[derive(Debug, Clone)]
@@ -29,18 +29,18 @@ impl RunJournal {
 
     /// The journal as it is now.
     pub(crate) fn view(&self) -> Result<JournalView, StoreError> {
-        let view = self.store.view_session(&self.session, Reading::Consistent)?;
-        view.ok_or(StoreError::Unopened)
+        let view = self.store.view_session(&self.session, ReadMode::Consistent)?;
+        view.ok_or(StoreError::Empty)
     }
 
-    /// The session as the journal leaves it.
+    /// The session as its journal describes it.
     pub(crate) fn session(&self) -> Result<Session, StoreError> {
-        let entry = self.store.entry(&self.session)?.ok_or(StoreError::Unopened)?;
-        inspect(&self.store, &entry)
+        let entry = self.store.entry(&self.session)?.ok_or(StoreError::Empty)?;
+        load_session(&self.store, &entry)
     }
 
-    /// How many bytes it has; 0 where there is none.
-    pub(crate) fn length(&self) -> u64 {
+    /// The length of the journal file in bytes; 0 if there is none.
+    pub(crate) fn length_bytes(&self) -> u64 {
         self.file.metadata().map_or(0, |metadata| metadata.len())
     }
 }

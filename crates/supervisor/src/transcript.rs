@@ -1,37 +1,39 @@
-//! What an agent program did last, as the journal tells it, for somebody who only reads.
+//! The last actions of an agent program as text, for an advisor.
 //!
-//! Its conversation is its own. What is left here is what its hooks have told, and what it
-//! said at its end.
+//! The supervisor can't read the conversation of an agent program. It uses the events of its hooks
+//! from the journal, and the last output of the program.
 
 use std::collections::VecDeque;
 
-use jackline_engine::{Arguments, EventKind, Payload, Status, ToolFinished, ToolProposed, Verdict};
-use jackline_journal::{Line, StoreError, parse_record};
+use jackline_engine::{
+    Arguments, CallStatus, EventKind, Payload, ToolFinished, ToolProposed, Verdict,
+};
+use jackline_journal::{JournalLine, StoreError, parse_record};
 use jackline_runtime::reason_of;
 
 use crate::run_journal::RunJournal;
 
-/// How many lines of one result are told.
+/// How many lines of one result the transcript has.
 const RESULT_LINES_MAX: usize = 40;
 
-/// The last lines, the latest last.
-struct Lines {
+/// The last lines, oldest first.
+struct TranscriptLines {
     lines: VecDeque<String>,
-    most: usize,
+    lines_max: usize,
 }
 
-/// The last lines of what was done and said, at most so many.
+/// The last actions and the last output, with at most `lines_max` lines.
 pub(crate) fn transcript(journal: &RunJournal, said: &str, lines_max: usize) -> String {
     let said: Vec<&str> = said.lines().collect();
-    // A program that talks a lot must not drive out what it did.
+    // A long output must not displace the actions.
     let said = said.get(said.len().saturating_sub(lines_max / 2)..).unwrap_or_default();
-    let mut lines = Lines { lines: VecDeque::new(), most: lines_max - said.len() };
+    let mut lines = TranscriptLines { lines: VecDeque::new(), lines_max: lines_max - said.len() };
     if let Ok(journal) = journal.view() {
-        // What can't be read shuts the gate, which says so.
+        // If the journal can't be read, the gate reports it.
         let _ = journal.for_each(|line| {
-            if let Line::Event(record) = parse_record(line)? {
+            if let JournalLine::Event(record) = parse_record(line)? {
                 let record = record.as_record();
-                lines.follow(&record.event.kind, record.verdict);
+                lines.add_event(&record.event.kind, record.verdict);
             }
             Ok::<_, StoreError>(())
         });
@@ -40,8 +42,8 @@ pub(crate) fn transcript(journal: &RunJournal, said: &str, lines_max: usize) -> 
     lines.lines.into_iter().chain(said).collect::<Vec<_>>().join("\n")
 }
 
-impl Lines {
-    fn follow(&mut self, kind: &EventKind, verdict: &Verdict) {
+impl TranscriptLines {
+    fn add_event(&mut self, kind: &EventKind, verdict: &Verdict) {
         match kind {
             EventKind::ToolProposed(ToolProposed { tool, args, .. }) => {
                 let args = match args {
@@ -49,15 +51,15 @@ impl Lines {
                     Arguments::Text(text) => text.head().to_owned(),
                 };
                 self.push(format!("CALL {tool} {args}"));
-                if !verdict.lets_run() {
+                if !verdict.allows_run() {
                     self.push("REFUSED".to_owned());
                     self.push_all(&reason_of(verdict));
                 }
             }
             EventKind::ToolFinished(ToolFinished { status, result, .. }) => {
-                let word = if *status == Status::Ok { "RESULT" } else { "FAILED" };
+                let word = if *status == CallStatus::Ok { "RESULT" } else { "FAILED" };
                 self.push(word.to_owned());
-                self.push_all(&result.as_ref().map(text).unwrap_or_default());
+                self.push_all(&result.as_ref().map(payload_text).unwrap_or_default());
             }
             _ => {}
         }
@@ -72,14 +74,14 @@ impl Lines {
 
     fn push(&mut self, line: String) {
         self.lines.push_back(line);
-        if self.lines.len() > self.most {
+        if self.lines.len() > self.lines_max {
             self.lines.pop_front();
         }
     }
 }
 
-/// What a record keeps of a text.
-fn text(payload: &Payload) -> String {
+/// The part of a text that the record contains.
+fn payload_text(payload: &Payload) -> String {
     match payload {
         Payload::Inline(text) => text.clone(),
         Payload::Elided { elided } => format!("{}\n…\n{}", elided.head, elided.tail),

@@ -1,41 +1,42 @@
-//! An agent program as the worker: one start is one iteration.
+//! Runs an agent program as the worker: one start is one iteration.
 //!
-//! It runs as a command does: a supervisor of its own stands above it, adopts what it leaves
-//! behind, and ends all of it when the time is over or a person says so. What it does is
-//! decided on by the hooks that it was started with; a program that has none is only looked at
-//! from outside, when it wants to be done.
+//! The program runs like a shell command: a supervising process adopts its child processes, and
+//! ends all of them at a timeout or on request. The hooks of the program ask the guards about each
+//! call. A program without hooks is only checked from outside, when it wants to stop.
 
-mod failing;
-mod told;
+mod worker_failure;
+mod worker_inbox;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use jackline_engine::event::Control;
 use jackline_engine::verdict::ContextLevel;
-use jackline_engine::{Action, Digest};
+use jackline_engine::{ControlAction, Digest};
 use jackline_host::clock::now;
 use jackline_host::worker::{WorkerConversation, WorkerProgram, WorkerReport, WorkerStart};
-use jackline_host::{FileStateHome, Grant, Pin, Pins, StateHome, Trust};
-use jackline_model::{ErrorKind, ModelError};
+use jackline_host::{
+    AgentApproval, AgentApprovals, FileStateHome, StateHome, TrustGrant, TrustStore,
+};
+use jackline_model::{ModelError, ModelErrorKind};
 use jackline_workspace::shell::{
-    COMMAND_BYTES_MAX, Cancel, Confine, ShellError, ShellLimits, ShellOutput, run,
+    COMMAND_BYTES_MAX, CancelSignal, ConfineMode, ShellError, ShellLimits, ShellOutput, run_command,
 };
 
 use crate::engines::{EngineKind, EngineSpec};
-use crate::own::{Ended, Stopped, propose_stop, shown};
-use crate::run::Opening;
+use crate::model_loop::{IterationEnd, StopOutcome, preview, propose_stop};
+use crate::run::RunOptions;
+use crate::run_event::RunEvent as Say;
 use crate::run_front::RunFront;
-use crate::told::Told as Say;
 use crate::waiting::time_left;
 
-pub(crate) use told::Told;
+pub(crate) use worker_inbox::WorkerInbox;
 
-/// How long one start may take.
+/// The time limit of one start.
 const TIMEOUT_MS: u64 = 60 * 60 * 1000;
 
-/// Keys of providers that agents need, although commands of theirs should not have them.
-const KEYS: [&str; 5] = [
+/// API key variables that agent programs need, although their commands must not see them.
+const PROVIDER_KEY_VARIABLES: [&str; 5] = [
     "ANTHROPIC_API_KEY",
     "OPENAI_API_KEY",
     "GEMINI_API_KEY",
@@ -43,100 +44,114 @@ const KEYS: [&str; 5] = [
     "OPENROUTER_API_KEY",
 ];
 
-/// Who holds a session, in its records.
-const BY: &str = "jackline run";
+/// Who paused the session, in its records.
+const PAUSED_BY: &str = "jackline run";
 
-/// What is kept of its output.
+/// How many bytes of the output are stored.
 const OUTPUT_BYTES_MAX: usize = 256 << 10;
 
-/// What a program has come to.
-struct Answer {
-    /// The conversation that goes on, as its client calls it.
+/// The result of one start of a program.
+struct WorkerAnswer {
+    /// The conversation to resume, as its client names it.
     conversation: Option<String>,
-    /// What it says.
-    said: String,
-    /// Why it came to nothing.
+    /// The last text of the agent.
+    text: String,
+    /// Why the start failed.
     failure: Option<ModelError>,
-    /// Whether the conversation that was to go on is none that its client knows.
-    is_lost: bool,
+    /// Whether the client no longer has the conversation that was to be resumed.
+    has_lost_conversation: bool,
 }
 
-/// Has the worker work for an iteration. None where the conversation that was to go on is
-/// none that its client knows: it has to be told everything.
-pub(crate) fn iterate(
+/// Runs the program for one iteration. `None` if its client no longer has the conversation, so that
+/// the next prompt must contain the task.
+pub(crate) fn run_iteration(
     front: &mut RunFront<'_>,
     engine: &EngineSpec,
-    opening: &Opening,
-    told: &mut Told,
+    opening: &RunOptions,
+    told: &mut WorkerInbox,
     prompt: &str,
-) -> Option<Ended> {
-    match start(front, engine, opening, told, prompt) {
+) -> Option<IterationEnd> {
+    match run_worker(front, engine, opening, told, prompt) {
         Ok(ended) => ended,
-        Err(error) => Some(Ended::Lost(error)),
+        Err(error) => Some(IterationEnd::NotSaved(error)),
     }
 }
 
-fn start(
+fn run_worker(
     front: &mut RunFront<'_>,
     engine: &EngineSpec,
-    opening: &Opening,
-    told: &mut Told,
+    opening: &RunOptions,
+    told: &mut WorkerInbox,
     prompt: &str,
-) -> std::io::Result<Option<Ended>> {
-    let conversation = engine.remembers().then(|| match told.conversation() {
+) -> std::io::Result<Option<IterationEnd>> {
+    let conversation = engine.keeps_conversation().then(|| match told.conversation() {
         Some(known) => known.to_owned(),
-        None => new_conversation(front),
+        None => new_conversation_id(front),
     });
     let resumes = told.conversation().is_some();
-    let words = match words(front, engine, opening, conversation.as_deref(), resumes) {
+    let words = match command_words(front, engine, opening, conversation.as_deref(), resumes) {
         Ok(words) => words,
         Err(reason) => {
-            return Ok(Some(Ended::Failed(ModelError::new(ErrorKind::Auth, reason))));
+            return Ok(Some(IterationEnd::ModelFailed(ModelError::new(
+                ModelErrorKind::Auth,
+                reason,
+            ))));
         }
     };
-    front.say(&Say::Asking { model: engine.label.clone() });
-    let line = words.iter().map(String::as_str).chain([prompt]).map(quoted);
+    front.emit(&Say::Asking { model: engine.label.clone() });
+    let line = words.iter().map(String::as_str).chain([prompt]).map(shell_quoted);
     let line = line.collect::<Vec<_>>().join(" ");
-    let limits = limits(front, engine, opening);
-    let (before, calls, is_fresh) = (words_of_people(opening), calls(front), told.is_whole());
-    told.start(conversation.clone())?;
-    let output = match run(&opening.workspace, &limits, &line) {
+    let limits = shell_limits(front, engine, opening);
+    let (before, calls, is_fresh) =
+        (approvals_and_grants(opening), proposed_calls(front), told.has_full_task());
+    told.record_start(conversation.clone())?;
+    let output = match run_command(&opening.workspace, &limits, &line) {
         Ok(output) => output,
         Err(error) => {
-            told.again(conversation)?;
-            return Ok(Some(Ended::Failed(failed(&error))));
+            told.record_failed_start(conversation)?;
+            return Ok(Some(IterationEnd::ModelFailed(shell_failure(&error))));
         }
     };
-    let answer = Answer::of(engine, opening, &output);
-    if engine.remembers() && answer.is_lost {
-        told.again(None)?;
+    let answer = WorkerAnswer::from_output(engine, opening, &output);
+    if engine.keeps_conversation() && answer.has_lost_conversation {
+        told.record_failed_start(None)?;
         return Ok(None);
     }
-    keep(told, &output, &answer, conversation)?;
-    if words_of_people(opening) != before {
-        hold(front, engine);
-        return Ok(Some(Ended::Held));
+    record_result(told, &output, &answer, conversation)?;
+    if approvals_and_grants(opening) != before {
+        pause_session(front, engine);
+        return Ok(Some(IterationEnd::Interrupted));
     }
-    if output.cancelled || front.lookout.is_over() {
-        return Ok(Some(Ended::Held));
+    if output.cancelled || front.stop_signals.should_stop() {
+        return Ok(Some(IterationEnd::Interrupted));
     }
-    if !answer.said.trim().is_empty() {
-        front.say(&Say::Said { text: shown(&answer.said) });
+    if !answer.text.trim().is_empty() {
+        front.emit(&Say::AgentText { text: preview(&answer.text) });
     }
     Ok(Some(match answer.failure {
-        Some(_) if time_left(front).is_some_and(|left| left.is_zero()) => Ended::TimeIsUp,
-        Some(error) if error.kind == ErrorKind::ContextLength && !is_fresh => Ended::Full,
-        Some(error) => Ended::Failed(error),
+        Some(_) if time_left(front).is_some_and(|left| left.is_zero()) => IterationEnd::OutOfTime,
+        Some(error) if error.kind == ModelErrorKind::ContextLength && !is_fresh => {
+            IterationEnd::ConversationFull
+        }
+        Some(error) => IterationEnd::ModelFailed(error),
         None => {
-            let calls =
-                if engine.remembers() { self::calls(front).saturating_sub(calls) } else { 1 };
-            stop(front, told, &answer.said, u32::try_from(calls).unwrap_or(u32::MAX))?
+            let calls = if engine.keeps_conversation() {
+                self::proposed_calls(front).saturating_sub(calls)
+            } else {
+                1
+            };
+            propose_worker_stop(
+                front,
+                told,
+                &answer.text,
+                u32::try_from(calls).unwrap_or(u32::MAX),
+            )?
         }
     }))
 }
 
-/// A name for a conversation, in the form of a random UUID.
-fn new_conversation(front: &RunFront<'_>) -> String {
+/// A new conversation id, in the form of a random UUID.
+fn new_conversation_id(front: &RunFront<'_>) -> String {
     let now = now();
     let seed = format!("{} {} {}", front.session(), now.wall.as_ms(), now.boot_ms);
     let hex = Digest::of(seed.as_bytes()).to_string();
@@ -144,122 +159,127 @@ fn new_conversation(front: &RunFront<'_>) -> String {
     format!("{}-{}-4{}-8{}-{}", part(0, 8), part(8, 12), part(12, 15), part(15, 18), part(18, 30))
 }
 
-fn limits(front: &mut RunFront<'_>, engine: &EngineSpec, opening: &Opening) -> ShellLimits {
+fn shell_limits(
+    front: &mut RunFront<'_>,
+    engine: &EngineSpec,
+    opening: &RunOptions,
+) -> ShellLimits {
     let left = time_left(front).unwrap_or(Duration::MAX).as_millis();
-    let lookout = front.lookout.clone();
-    // The hooks of a client hold its calls; of one that has none nobody else could. What is
-    // there already holds nobody, or it would not be started.
-    let passes = engine.remembers() || lookout.is_held();
+    let lookout = front.stop_signals.clone();
+    // The hooks of a client stop its calls during a pause. A program without hooks has to be ended
+    // instead, unless the pause was already there and the guards let it pass.
+    let passes = engine.keeps_conversation() || lookout.should_pause();
     let keys = opening.workers.iter().flat_map(|worker| worker.key_variables());
-    let keys = KEYS.iter().chain(keys);
-    let ends = move || if passes { lookout.is_over() } else { lookout.is_held() };
+    let keys = PROVIDER_KEY_VARIABLES.iter().chain(keys);
+    let ends = move || if passes { lookout.should_stop() } else { lookout.should_pause() };
     ShellLimits {
         timeout_ms: u64::try_from(left).unwrap_or(u64::MAX).min(TIMEOUT_MS),
         output_bytes_max: OUTPUT_BYTES_MAX,
-        // Its hooks write where the guard keeps its records.
-        confine: Confine::Off,
+        // The hooks write to the directory of the guard's records.
+        confine: ConfineMode::Off,
         environment: keys.map(|key| (*key).to_owned()).collect(),
-        cancel: Cancel::when(ends),
+        cancel: CancelSignal::when(ends),
         ..ShellLimits::default()
     }
 }
 
-/// How many calls the journal has seen.
-fn calls(front: &mut RunFront<'_>) -> u64 {
+/// How many calls the journal contains.
+fn proposed_calls(front: &mut RunFront<'_>) -> u64 {
     front.summary().map_or(0, |summary| summary.invocations.proposed)
 }
 
-/// Keeps what a start has come to, before anything else is made of it.
-fn keep(
-    told: &mut Told,
+/// Stores the result of a start before anything else happens.
+fn record_result(
+    told: &mut WorkerInbox,
     output: &ShellOutput,
-    answer: &Answer,
+    answer: &WorkerAnswer,
     conversation: Option<String>,
 ) -> std::io::Result<()> {
-    told.says(&answer.said);
+    told.set_last_output(&answer.text);
     if output.cancelled || output.timed_out {
-        return told.cut_off();
+        return told.record_interruption();
     }
-    // A client that could not go on has its prompt all the same, and tells its conversation.
+    // A client that could not continue has got its prompt, and reports its conversation.
     match &answer.conversation {
-        Some(known) if conversation.is_some() => told.heard(Some(known.clone())),
-        _ if answer.failure.is_some() => told.again(conversation),
-        _ => told.heard(conversation),
+        Some(known) if conversation.is_some() => told.record_delivery(Some(known.clone())),
+        _ if answer.failure.is_some() => told.record_failed_start(conversation),
+        _ => told.record_delivery(conversation),
     }
 }
 
-impl Answer {
-    /// What a program has printed, read as its client prints it. A command line may start any
+impl WorkerAnswer {
+    /// Reads the output of a program in the format of its client. A command line may start any
     /// client.
-    fn of(engine: &EngineSpec, opening: &Opening, output: &ShellOutput) -> Self {
+    fn from_output(engine: &EngineSpec, opening: &RunOptions, output: &ShellOutput) -> Self {
         let speaks = |worker: &&&dyn WorkerProgram| match &engine.kind {
-            EngineKind::Client { client, .. } => worker.word() == client.as_str(),
+            EngineKind::Client { client, .. } => worker.name() == client.as_str(),
             _ => true,
         };
         let workers = || opening.workers.iter().filter(speaks);
-        let report = workers().find_map(|worker| worker.read(&output.output));
-        let failure = failing::failure(&engine.label, output, report.as_ref(), now().wall);
+        let report = workers().find_map(|worker| worker.parse_output(&output.output));
+        let failure =
+            worker_failure::classify_failure(&engine.label, output, report.as_ref(), now().wall);
         let WorkerReport { conversation, text, .. } = report.unwrap_or_default();
         let said = text.unwrap_or_else(|| output.output.clone());
         let is_lost = failure.is_some()
             && conversation.is_none()
-            && workers().any(|worker| worker.lost_conversation(&said));
-        Self { conversation, said, failure, is_lost }
+            && workers().any(|worker| worker.is_conversation_lost(&said));
+        Self { conversation, text: said, failure, has_lost_conversation: is_lost }
     }
 }
 
-/// What people have approved and trusted, which is not the agent's to say.
-fn words_of_people(opening: &Opening) -> (Vec<Pin>, Vec<Grant>) {
+/// The approvals and trust grants of people, which an agent must not change.
+fn approvals_and_grants(opening: &RunOptions) -> (Vec<AgentApproval>, Vec<TrustGrant>) {
     let home: Arc<dyn StateHome> = Arc::new(FileStateHome::new(opening.store.home()));
-    (Pins::of(Arc::clone(&home)).list(), Trust::of(home).list())
+    (AgentApprovals::of(Arc::clone(&home)).list(), TrustStore::of(home).list())
 }
 
-/// Holds a session whose worker, or somebody meanwhile, has changed what people have said.
-fn hold(front: &mut RunFront<'_>, engine: &EngineSpec) {
+/// Pauses a session if approvals or trust grants changed while its worker ran.
+fn pause_session(front: &mut RunFront<'_>, engine: &EngineSpec) {
     let why = format!(
-        "what people have approved or trusted was changed while `{}` worked: see `jackline identity list` and \
-         `jackline trust --list`, and go on if it was you",
+        "approvals or trust grants of people changed while `{}` worked; check `jackline identity list` and \
+         `jackline trust --list`, and continue if you made the changes",
         engine.label
     );
     front.report(Control {
-        action: Action::Pause,
-        by: Some(BY.to_owned()),
+        action: ControlAction::Pause,
+        by: Some(PAUSED_BY.to_owned()),
         why: Some(why),
         ..Control::default()
     });
 }
 
-/// It is done, as it thinks.
-fn stop(
+/// Proposes the stop of an agent program that ended without a failure.
+fn propose_worker_stop(
     front: &mut RunFront<'_>,
-    told: &mut Told,
+    told: &mut WorkerInbox,
     said: &str,
     calls: u32,
-) -> std::io::Result<Ended> {
-    let Some(summary) = front.summary() else { return Ok(Ended::Held) };
+) -> std::io::Result<IterationEnd> {
+    let Some(summary) = front.summary() else { return Ok(IterationEnd::Interrupted) };
     if summary.stop.is_some() || summary.is_paused() {
-        return Ok(Ended::Held);
+        return Ok(IterationEnd::Interrupted);
     }
     let mut contexts = summary.context.iter();
     let main = contexts.find(|context| context.actor.is_main());
     if main.is_some_and(|main| main.level >= ContextLevel::Compact) {
-        return Ok(Ended::Full);
+        return Ok(IterationEnd::ConversationFull);
     }
     Ok(match propose_stop(front, said) {
-        Stopped::As(counts_as) => Ended::said(counts_as, said),
-        Stopped::Held => Ended::Held,
-        Stopped::NotYet(text) => {
-            told.tell(text)?;
-            Ended::NotYet { calls }
+        StopOutcome::Allowed(counts_as) => IterationEnd::done_with_text(counts_as, said),
+        StopOutcome::Interrupted => IterationEnd::Interrupted,
+        StopOutcome::Refused(text) => {
+            told.add_text(text)?;
+            IterationEnd::StopRefused { calls }
         }
     })
 }
 
-/// The command line up to the prompt.
-fn words(
+/// The command line without the prompt.
+fn command_words(
     front: &RunFront<'_>,
     engine: &EngineSpec,
-    opening: &Opening,
+    opening: &RunOptions,
     conversation: Option<&str>,
     resumes: bool,
 ) -> Result<Vec<String>, String> {
@@ -279,23 +299,23 @@ fn words(
             })
         }
         EngineKind::Script(_) | EngineKind::Model(_) | EngineKind::Local(_) => {
-            Err("it is no program".to_owned())
+            Err("it is not an agent program".to_owned())
         }
     }
 }
 
-fn failed(error: &ShellError) -> ModelError {
+fn shell_failure(error: &ShellError) -> ModelError {
     if let ShellError::TooLong { bytes } = error {
         let message = format!(
-            "what it is to be told has {bytes} bytes with its command line, and {COMMAND_BYTES_MAX} go there at most"
+            "the command line with the prompt has {bytes} bytes; the limit is {COMMAND_BYTES_MAX}"
         );
-        return ModelError::new(ErrorKind::BadRequest, message);
+        return ModelError::new(ModelErrorKind::BadRequest, message);
     }
-    ModelError::new(ErrorKind::BadRequest, format!("{error}; {}", error.guidance()))
+    ModelError::new(ModelErrorKind::BadRequest, format!("{error}; {}", error.guidance()))
 }
 
-/// A word as a shell takes it, whatever is in it.
-pub(crate) fn quoted(word: &str) -> String {
+/// Quotes a word for a POSIX shell.
+pub(crate) fn shell_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
@@ -305,6 +325,6 @@ mod tests {
 
     #[test]
     fn a_prompt_is_one_word_for_the_shell() {
-        assert_eq!(quoted("it's $(rm)\n"), "'it'\\''s $(rm)\n'");
+        assert_eq!(shell_quoted("it's $(rm)\n"), "'it'\\''s $(rm)\n'");
     }
 }

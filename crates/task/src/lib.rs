@@ -1,39 +1,39 @@
-//! A task that a model does in attempts.
+//! Runs a task that a model does in attempts.
 //!
-//! The model writes a program or a plan. It is looked at before it runs, each of its calls
-//! passes the guards of one session, and everything that it changes (files, what it
-//! remembers, tools that it forges, what policies know) is undone where it fails. Then the
-//! model is told why, and asked again, within budgets. Whoever asked gets a public outcome;
-//! everything else is in the journal of the session and in its trace.
+//! The model writes a program or a plan. It is checked before it runs, and each of its calls passes
+//! the guards of one session. If it fails, all of its changes are undone: files, context, generated
+//! tools and the state of policies. Then the model gets the reason and is asked again, within
+//! budgets. The caller gets a public outcome. All details are in the journal of the session and in
+//! its trace.
 
+mod attempt_event;
+mod attempt_lock;
+mod attempt_recovery;
 mod author;
-mod call;
-mod calls;
-mod context;
+mod call_tree_state;
 mod extract;
-mod held;
-mod load;
-mod model;
+mod program_contexts;
 mod prompt;
-mod recover;
 pub mod registry;
-mod session;
-mod shared;
-mod spec;
+mod running_call;
+mod task_calls;
 mod task_file;
+mod task_file_reader;
 mod task_front;
-mod told;
-mod trace;
+mod task_model;
+mod task_run;
+mod task_spec;
+mod trace_entry;
 
+pub use attempt_event::{AttemptEvent, AttemptEventKind};
+pub use attempt_lock::{AttemptLock, lock_attempts};
+pub use attempt_recovery::{AttemptRecovery, RecoveredAttempt, recover_attempts};
 pub use author::{ArtifactRequest, Author, SharedAuthor};
-pub use calls::{Called, Calls, Ground};
-pub use context::Contexts;
-pub use held::{Held, hold};
-pub use load::load;
-pub use model::{Answer, Chat, ModelSpec, Script};
-pub use recover::{Recovered, Recovery, recover};
-pub use session::{Opening, Report, TaskError, new_session_name, run};
-pub use spec::{ArtifactKind, Delegate, TASK_FILE, Task};
+pub use program_contexts::ProgramContexts;
+pub use task_calls::{CallEnvironment, CallReport, TaskCalls};
 pub use task_file::{LoadError, TaskFile};
-pub use told::{Told, What};
-pub use trace::TRACE_FILE;
+pub use task_file_reader::load_task;
+pub use task_model::{ChatSpec, ScriptedAnswer, TaskModel, TaskScript};
+pub use task_run::{TaskError, TaskOptions, TaskReport, new_session_name, run_task};
+pub use task_spec::{ArtifactKind, Delegate, TASK_FILE, Task};
+pub use trace_entry::TRACE_FILE;

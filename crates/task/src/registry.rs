@@ -1,19 +1,18 @@
-//! Tools that attempts have forged.
+//! The registry of tools that attempts generated.
 //!
-//! They lie in the state home, one file a tool. Every change is a line of a journal
-//! first, durably, and is made only then; so after a crash the registry is as before a
-//! change or as after it, and a change of several tools is all of them or none. Who
-//! changes something holds the lock.
+//! It is in the state home, with one file per tool. Every change is first written to a journal and
+//! synced, and then applied. So after a crash the registry is in the state before or after a
+//! change, and a change of several tools is complete or absent. A writer holds the lock.
 //!
-//! An attempt forges into an [`Overlay`], which nobody else sees: what fails leaves no
+//! An attempt adds tools to a [`RegistryOverlay`] that only it sees, so a failed attempt leaves no
 //! entry.
 
-mod change;
-mod error;
-mod files;
-mod journal;
-mod overlay;
-mod tool;
+mod registry_change;
+mod registry_error;
+mod registry_files;
+mod registry_journal;
+mod registry_overlay;
+mod stored_tool;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,52 +20,53 @@ use std::path::{Path, PathBuf};
 use jackline_attempt::HealthLimits;
 use jackline_engine::{Digest, Timestamp};
 
-use change::{Becomes, Change};
-pub use error::RegistryError;
-use files::Files;
-use journal::Journal;
-pub use overlay::{Committed, Overlay};
-pub use tool::{
-    DESCRIPTION_BYTES_MAX, Forged, NAME_BYTES_MAX, SOURCE_BYTES_MAX, TOOLS_MAX, Tool, check_name,
+use registry_change::{EntryUpdate, RegistryChange};
+pub use registry_error::RegistryError;
+use registry_files::RegistryFiles;
+use registry_journal::RegistryJournal;
+pub use registry_overlay::{CommittedTools, RegistryOverlay};
+pub use stored_tool::{
+    DESCRIPTION_BYTES_MAX, NAME_BYTES_MAX, SOURCE_BYTES_MAX, StoredTool, TOOLS_MAX, ToolSource,
+    check_name,
 };
 
-/// The registry of a state home.
+/// The tool registry of a state home.
 #[derive(Debug, Clone)]
 pub struct Registry {
     directory: PathBuf,
 }
 
-/// What is in a registry.
+/// The contents of a registry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Listing {
+pub struct ToolListing {
     /// The tools, by name.
-    pub tools: Vec<Tool>,
-    /// Entries that nobody can use, by name, and why.
+    pub tools: Vec<StoredTool>,
+    /// Entries that can't be used, by name, with the reason.
     pub broken: Vec<(String, String)>,
 }
 
 impl Registry {
-    /// The registry of a state home; it need not be there.
+    /// The registry of a state home. The directory need not exist.
     pub fn of_home(state_home: &Path) -> Self {
         Self { directory: state_home.join("registry") }
     }
 
-    /// Everything that is in it.
-    pub fn list(&self) -> Result<Listing, RegistryError> {
-        let _lock = files::lock_shared(&self.directory)?;
+    /// All tools and broken entries.
+    pub fn list(&self) -> Result<ToolListing, RegistryError> {
+        let _lock = registry_files::lock_shared(&self.directory)?;
         let files = self.files();
-        let mut found = files.all()?;
-        // What is written down is done, even where nobody has come to doing it.
-        if let Some(last) = self.journal().last()? {
+        let mut found = files.read_all()?;
+        // A change in the journal counts, even if no process has applied it yet.
+        if let Some(last) = self.journal().last_change()? {
             for name in last.change.names() {
-                match last.applied_to(name, found.get(name)) {
-                    Becomes::Tool(tool) => drop(found.insert(name.to_owned(), Ok(*tool))),
-                    Becomes::Nothing => drop(found.remove(name)),
-                    Becomes::Same => {}
+                match last.apply_to(name, found.get(name)) {
+                    EntryUpdate::Replace(tool) => drop(found.insert(name.to_owned(), Ok(*tool))),
+                    EntryUpdate::Remove => drop(found.remove(name)),
+                    EntryUpdate::Unchanged => {}
                 }
             }
         }
-        let mut listing = Listing::default();
+        let mut listing = ToolListing::default();
         for (name, entry) in found {
             match entry {
                 Ok(tool) => listing.tools.push(tool),
@@ -76,35 +76,35 @@ impl Registry {
         Ok(listing)
     }
 
-    /// One tool; none where there is none of that name.
-    pub fn get(&self, name: &str) -> Result<Option<Tool>, RegistryError> {
+    /// The tool with a name; `None` if there is none.
+    pub fn get(&self, name: &str) -> Result<Option<StoredTool>, RegistryError> {
         check_name(name)?;
-        let Listing { tools, broken } = self.list()?;
+        let ToolListing { tools, broken } = self.list()?;
         if let Some((name, why)) = broken.into_iter().find(|(broken, _)| broken == name) {
             return Err(RegistryError::Broken { name, why });
         }
         Ok(tools.into_iter().find(|tool| tool.name == name))
     }
 
-    /// Begins to forge: nothing is in the registry before it is committed.
-    pub fn begin(&self) -> Overlay<'_> {
-        Overlay::new(self)
+    /// Starts an overlay. The registry does not change before the overlay is committed.
+    pub fn begin(&self) -> RegistryOverlay<'_> {
+        RegistryOverlay::new(self)
     }
 
-    /// Removes a tool, also one that is broken. Says whether there was one.
+    /// Removes a tool, even a broken one. Returns whether there was one.
     pub fn remove(&self, name: &str, at: Timestamp) -> Result<bool, RegistryError> {
         check_name(name)?;
         let mut writer = self.writer()?;
-        if writer.files.one(name).is_none() {
+        if writer.files.read_entry(name).is_none() {
             return Ok(false);
         }
-        writer.make(at, Change::Removed { name: name.to_owned() })?;
+        writer.change(at, RegistryChange::Removed { name: name.to_owned() })?;
         Ok(true)
     }
 
-    /// Writes down what came of a use of a tool: the type of its error, or none. A use of
-    /// a version that is not there any more says nothing about the one that is.
-    pub fn used(
+    /// Records a use of a tool, with the type of its error if it failed. A use of a version that
+    /// was replaced is ignored.
+    pub fn record_use(
         &self,
         name: &str,
         version: &Digest,
@@ -114,46 +114,49 @@ impl Registry {
     ) -> Result<(), RegistryError> {
         check_name(name)?;
         let mut writer = self.writer()?;
-        let mut tool = match writer.files.one(name) {
+        let mut tool = match writer.files.read_entry(name) {
             Some(Ok(tool)) if tool.version == *version => tool,
             Some(Err(why)) => return Err(RegistryError::Broken { name: name.to_owned(), why }),
             Some(Ok(_)) | None => return Ok(()),
         };
         tool.health.record(error_type, limits);
-        let Tool { name, version, uses, health, .. } = tool;
-        writer.make(at, Change::Used { name, version, uses: uses.saturating_add(1), health })
+        let StoredTool { name, version, uses, health, .. } = tool;
+        writer.change(
+            at,
+            RegistryChange::Used { name, version, uses: uses.saturating_add(1), health },
+        )
     }
 
-    /// Keeps tools, all or none. `seen` says which version of each its forger knew; where
-    /// there is another one now, somebody else has succeeded meanwhile, and that stays.
-    fn keep(
+    /// Stores tools, all or none. `seen` is the version that was there when the tool was generated.
+    /// If another attempt has stored a different version since, that version stays.
+    fn store_tools(
         &self,
-        forged: &BTreeMap<String, (Forged, Option<Digest>)>,
+        forged: &BTreeMap<String, (ToolSource, Option<Digest>)>,
         at: Timestamp,
-    ) -> Result<Committed, RegistryError> {
-        let mut committed = Committed::default();
+    ) -> Result<CommittedTools, RegistryError> {
+        let mut committed = CommittedTools::default();
         if forged.is_empty() {
             return Ok(committed);
         }
         let mut writer = self.writer()?;
         let mut tools = Vec::new();
         for (name, (forged, seen)) in forged {
-            let now = match writer.files.one(name) {
+            let now = match writer.files.read_entry(name) {
                 Some(Ok(tool)) => Some(tool.version),
                 Some(Err(_)) => {
-                    // One that is broken is nobody's success.
-                    writer.make(at, Change::Removed { name: name.clone() })?;
+                    // A broken entry can be replaced.
+                    writer.change(at, RegistryChange::Removed { name: name.clone() })?;
                     None
                 }
                 None => None,
             };
             if now == Some(forged.version()) {
-                committed.kept.push(name.clone());
+                committed.stored.push(name.clone());
             } else if now.is_some() && now != *seen {
-                committed.others.push(name.clone());
+                committed.skipped.push(name.clone());
             } else {
-                committed.kept.push(name.clone());
-                tools.push(Tool::new(name, forged, at));
+                committed.stored.push(name.clone());
+                tools.push(StoredTool::new(name, forged, at));
             }
         }
         let there = writer.files.names()?;
@@ -162,44 +165,44 @@ impl Registry {
             return Err(RegistryError::TooMany);
         }
         if !tools.is_empty() {
-            writer.make(at, Change::Kept { tools })?;
+            writer.change(at, RegistryChange::Kept { tools })?;
         }
         Ok(committed)
     }
 
-    /// Whoever changes something: alone, and with everything done that is written down.
-    fn writer(&self) -> Result<Writer, RegistryError> {
-        let lock = files::lock_exclusive(&self.directory)?;
+    /// Locks the registry for writing, and applies a change that was not applied yet.
+    fn writer(&self) -> Result<RegistryWriter, RegistryError> {
+        let lock = registry_files::lock_exclusive(&self.directory)?;
         let (files, mut journal) = (self.files(), self.journal());
-        files.tidy();
-        journal.repair()?;
-        if let Some(last) = journal.last()? {
-            files.carry_out(&last)?;
+        files.remove_temporary_files();
+        journal.remove_torn_line()?;
+        if let Some(last) = journal.last_change()? {
+            files.apply(&last)?;
         }
-        Ok(Writer { files, journal, _lock: lock })
+        Ok(RegistryWriter { files, journal, _lock: lock })
     }
 
-    fn files(&self) -> Files {
-        Files::new(self.directory.join("tools"))
+    fn files(&self) -> RegistryFiles {
+        RegistryFiles::new(self.directory.join("tools"))
     }
 
-    fn journal(&self) -> Journal {
-        Journal::new(&self.directory)
+    fn journal(&self) -> RegistryJournal {
+        RegistryJournal::new(&self.directory)
     }
 }
 
-/// A registry that is held.
-struct Writer {
-    files: Files,
-    journal: Journal,
+/// A registry that is locked for writing.
+struct RegistryWriter {
+    files: RegistryFiles,
+    journal: RegistryJournal,
     _lock: std::fs::File,
 }
 
-impl Writer {
-    /// Writes a change down, and then makes it.
-    fn make(&mut self, at: Timestamp, change: Change) -> Result<(), RegistryError> {
+impl RegistryWriter {
+    /// Writes a change to the journal, then applies it.
+    fn change(&mut self, at: Timestamp, change: RegistryChange) -> Result<(), RegistryError> {
         let line = self.journal.append(at, change)?;
-        self.files.carry_out(&line)?;
-        self.journal.shorten(&line)
+        self.files.apply(&line)?;
+        self.journal.rotate_if_long(&line)
     }
 }

@@ -1,13 +1,13 @@
-//! Opens a task file, and collects what is wrong with it.
+//! Opens a task file, and collects its errors.
 
 use std::path::{Path, PathBuf};
 
 use jackline_definition::Diagnostics;
-use jackline_definition::form::{FILE_BYTES_MAX, Form};
-use jackline_definition::yaml::Node;
+use jackline_definition::yaml::YamlNode;
+use jackline_definition::yaml_file_reader::{FILE_BYTES_MAX, YamlFileReader};
 use jackline_host::read_regular;
 
-use crate::spec::TASK_FILE;
+use crate::task_spec::TASK_FILE;
 
 /// Why a task can't be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -15,9 +15,9 @@ pub enum LoadError {
     /// A file can't be read.
     #[error("can't read `{}`: {source}", path.display())]
     Read {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// Files contain mistakes.
@@ -25,18 +25,18 @@ pub enum LoadError {
     Wrong(Vec<Diagnostics>),
 }
 
-/// A task file, as it was read.
+/// A task file that was read.
 pub struct TaskFile {
-    /// Where it is.
+    /// The path of the file.
     pub path: PathBuf,
     /// The directory that paths in it are relative to.
     pub directory: PathBuf,
     /// What the task is called in messages: the name of its directory or file.
     pub name: String,
-    /// Collects mistakes.
-    pub form: Form,
-    /// The tree of its text; none where it is not YAML.
-    pub node: Option<Node>,
+    /// Collects errors.
+    pub form: YamlFileReader,
+    /// The tree of the text; `None` if it is not valid YAML.
+    pub node: Option<YamlNode>,
 }
 
 impl TaskFile {
@@ -48,13 +48,13 @@ impl TaskFile {
         let named = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let name = named.file_stem().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_else(|| "task".to_owned());
-        let mut form = Form::of(&file);
+        let mut form = YamlFileReader::for_file(&file);
         let node = form.parse(&source);
         Ok(Self { path: file, directory, name, form, node })
     }
 }
 
-/// Reads a file of a task, within a bound.
+/// Reads a file of a task, up to a maximum size.
 pub(crate) fn read_file(path: &Path) -> Result<Vec<u8>, LoadError> {
     let bytes = read_regular(path, FILE_BYTES_MAX);
     bytes.map_err(|source| LoadError::Read { path: path.to_owned(), source })

@@ -1,4 +1,4 @@
-//! Why a tool did not do what it was asked for, in a form that leads on.
+//! Errors of the workspace tools. Each error tells the caller what to do next.
 
 use std::path::PathBuf;
 
@@ -8,170 +8,174 @@ use thiserror::Error;
 
 use crate::guidance::Guidance;
 
-/// What went wrong, by a name that stays.
+/// The kind of a tool error, with a stable name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Code {
-    /// No tool has this name.
+pub enum ToolErrorCode {
+    /// There is no tool with this name.
     UnknownTool,
     /// An argument is missing, unknown, or of the wrong kind.
     InvalidArguments,
-    /// A path that can't be one.
+    /// The path is empty, too long or contains a NUL byte.
     InvalidPath,
     /// The path leads out of the workspace.
     OutsideWorkspace,
-    /// Nothing is there.
+    /// The file or directory does not exist.
     NotFound,
-    /// A directory, where a file was asked for.
+    /// The path is a directory, but the tool needs a file.
     IsDirectory,
-    /// Not a directory, where one was asked for.
+    /// The path is not a directory, but the tool needs one.
     NotDirectory,
-    /// A pipe, socket or device.
+    /// The path is a pipe, socket or device.
     NotRegular,
-    /// Links that lead to each other.
+    /// The symbolic links on the path form a loop.
     TooManyLinks,
-    /// The operating system refuses.
+    /// The operating system denied access.
     PermissionDenied,
-    /// A file with bytes that are no text.
+    /// The file is not text.
     Binary,
-    /// A file that is no UTF-8, where only that can be edited.
+    /// The file is not UTF-8, which editing requires.
     NotUtf8,
-    /// More than the tool takes.
+    /// The content is larger than the tool accepts.
     TooLarge,
-    /// A line so far into a file that nobody counts up to it.
+    /// The requested line is too far into the file to be reached.
     OffsetTooFar,
-    /// A regular expression that is none, or too large.
+    /// The regular expression is invalid or too large.
     InvalidPattern,
-    /// A glob that is none.
+    /// The glob is invalid.
     InvalidGlob,
     /// The text to replace is not in the file.
     NoMatch,
-    /// The text to replace is in the file more than once.
+    /// The text to replace occurs more than once in the file.
     AmbiguousMatch,
     /// The edit would change nothing.
     NoChange,
-    /// Somebody else changed the file in the meantime.
+    /// Another process changed the file in the meantime.
     ChangedMeanwhile,
-    /// What is there could not be put back again.
+    /// The current file could not be restored later, so it was not changed.
     NotUndoable,
-    /// The disk is full, or may not be written.
+    /// The disk is full or read-only.
     NoSpace,
     /// The command could not be run.
     CommandNotRun,
-    /// Nobody knows what came of the command.
+    /// It is unknown what the command did.
     CommandLost,
-    /// Anything else the operating system says.
+    /// Any other error of the operating system.
     Io,
 }
 
-impl Code {
+impl ToolErrorCode {
     /// The name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
-            Code::UnknownTool => "unknown_tool",
-            Code::InvalidArguments => "invalid_arguments",
-            Code::InvalidPath => "invalid_path",
-            Code::OutsideWorkspace => "outside_workspace",
-            Code::NotFound => "not_found",
-            Code::IsDirectory => "is_directory",
-            Code::NotDirectory => "not_directory",
-            Code::NotRegular => "not_regular",
-            Code::TooManyLinks => "too_many_links",
-            Code::PermissionDenied => "permission_denied",
-            Code::Binary => "binary",
-            Code::NotUtf8 => "not_utf8",
-            Code::TooLarge => "too_large",
-            Code::OffsetTooFar => "offset_too_far",
-            Code::InvalidPattern => "invalid_pattern",
-            Code::InvalidGlob => "invalid_glob",
-            Code::NoMatch => "no_match",
-            Code::AmbiguousMatch => "ambiguous_match",
-            Code::NoChange => "no_change",
-            Code::ChangedMeanwhile => "changed_meanwhile",
-            Code::NotUndoable => "not_undoable",
-            Code::NoSpace => "no_space",
-            Code::CommandNotRun => "command_not_run",
-            Code::CommandLost => "command_lost",
-            Code::Io => "io",
+            ToolErrorCode::UnknownTool => "unknown_tool",
+            ToolErrorCode::InvalidArguments => "invalid_arguments",
+            ToolErrorCode::InvalidPath => "invalid_path",
+            ToolErrorCode::OutsideWorkspace => "outside_workspace",
+            ToolErrorCode::NotFound => "not_found",
+            ToolErrorCode::IsDirectory => "is_directory",
+            ToolErrorCode::NotDirectory => "not_directory",
+            ToolErrorCode::NotRegular => "not_regular",
+            ToolErrorCode::TooManyLinks => "too_many_links",
+            ToolErrorCode::PermissionDenied => "permission_denied",
+            ToolErrorCode::Binary => "binary",
+            ToolErrorCode::NotUtf8 => "not_utf8",
+            ToolErrorCode::TooLarge => "too_large",
+            ToolErrorCode::OffsetTooFar => "offset_too_far",
+            ToolErrorCode::InvalidPattern => "invalid_pattern",
+            ToolErrorCode::InvalidGlob => "invalid_glob",
+            ToolErrorCode::NoMatch => "no_match",
+            ToolErrorCode::AmbiguousMatch => "ambiguous_match",
+            ToolErrorCode::NoChange => "no_change",
+            ToolErrorCode::ChangedMeanwhile => "changed_meanwhile",
+            ToolErrorCode::NotUndoable => "not_undoable",
+            ToolErrorCode::NoSpace => "no_space",
+            ToolErrorCode::CommandNotRun => "command_not_run",
+            ToolErrorCode::CommandLost => "command_lost",
+            ToolErrorCode::Io => "io",
         }
     }
 }
 
-impl core::fmt::Display for Code {
+impl core::fmt::Display for ToolErrorCode {
     fn fmt(&self, out: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         out.write_str(self.as_str())
     }
 }
 
-/// A call that a tool could not answer.
+/// An error of a tool call.
 #[derive(Debug, Clone, PartialEq, Error, Serialize)]
 #[error("{message}")]
 pub struct ToolError {
-    /// What went wrong.
-    pub code: Code,
-    /// The same in words.
+    /// The kind of error.
+    pub code: ToolErrorCode,
+    /// The message for the model.
     pub message: String,
-    /// What it is about, relative to the workspace if it is inside.
+    /// The path that the error is about, relative to the workspace if it is inside.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Where to go from here.
+    /// What the caller can do next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guidance: Option<Box<Guidance>>,
 }
 
 impl ToolError {
-    pub(crate) fn new(code: Code, message: impl Into<String>) -> ToolError {
+    pub(crate) fn new(code: ToolErrorCode, message: impl Into<String>) -> ToolError {
         ToolError { code, message: message.into(), path: None, guidance: None }
     }
 
-    pub(crate) fn at(self, path: impl Into<String>) -> ToolError {
+    pub(crate) fn with_path(self, path: impl Into<String>) -> ToolError {
         ToolError { path: Some(path.into()), ..self }
     }
 
-    pub(crate) fn with(self, guidance: Guidance) -> ToolError {
+    pub(crate) fn with_guidance(self, guidance: Guidance) -> ToolError {
         let guidance = (!guidance.text.is_empty()).then(|| Box::new(guidance));
         ToolError { guidance, ..self }
     }
 
-    pub(crate) fn advice(self, text: impl Into<String>) -> ToolError {
-        self.with(Guidance { text: text.into(), ..Guidance::default() })
+    pub(crate) fn with_advice(self, text: impl Into<String>) -> ToolError {
+        self.with_guidance(Guidance { text: text.into(), ..Guidance::default() })
     }
 
-    /// What the operating system said about a path of the workspace.
-    pub(crate) fn system(errno: Errno, path: &str) -> ToolError {
+    /// Turns an operating system error on a workspace path into a tool error.
+    pub(crate) fn from_errno(errno: Errno, path: &str) -> ToolError {
         let (code, message) = match errno {
-            Errno::NOENT => (Code::NotFound, format!("`{path}` does not exist")),
-            Errno::XDEV => return ToolError::outside(path),
-            Errno::LOOP => (Code::TooManyLinks, format!("`{path}` is a circle of links")),
+            Errno::NOENT => (ToolErrorCode::NotFound, format!("`{path}` does not exist")),
+            Errno::XDEV => return ToolError::outside_workspace(path),
+            Errno::LOOP => {
+                (ToolErrorCode::TooManyLinks, format!("`{path}` contains a loop of symbolic links"))
+            }
             Errno::ACCESS | Errno::PERM => {
-                (Code::PermissionDenied, format!("no permission for `{path}`"))
+                (ToolErrorCode::PermissionDenied, format!("permission denied for `{path}`"))
             }
-            Errno::ISDIR => (Code::IsDirectory, format!("`{path}` is a directory")),
-            Errno::NOTDIR => {
-                (Code::NotDirectory, format!("`{path}`, or a part of it, is not a directory"))
-            }
+            Errno::ISDIR => (ToolErrorCode::IsDirectory, format!("`{path}` is a directory")),
+            Errno::NOTDIR => (
+                ToolErrorCode::NotDirectory,
+                format!("`{path}`, or a part of it, is not a directory"),
+            ),
             Errno::NXIO | Errno::NODEV => {
-                (Code::NotRegular, format!("`{path}` is not a regular file"))
+                (ToolErrorCode::NotRegular, format!("`{path}` is not a regular file"))
             }
             Errno::NAMETOOLONG | Errno::INVAL | Errno::ILSEQ => {
-                (Code::InvalidPath, "this can't be a path".to_owned())
+                (ToolErrorCode::InvalidPath, "the path is not valid".to_owned())
             }
-            Errno::NOSPC | Errno::DQUOT | Errno::ROFS => {
-                (Code::NoSpace, format!("`{path}` can't be written: {}", said(errno)))
-            }
-            other => (Code::Io, format!("`{path}`: {}", said(other))),
+            Errno::NOSPC | Errno::DQUOT | Errno::ROFS => (
+                ToolErrorCode::NoSpace,
+                format!("`{path}` can't be written: {}", errno_text(errno)),
+            ),
+            other => (ToolErrorCode::Io, format!("`{path}`: {}", errno_text(other))),
         };
-        ToolError::new(code, message).at(path)
+        ToolError::new(code, message).with_path(path)
     }
 
-    pub(crate) fn outside(path: &str) -> ToolError {
-        ToolError::new(Code::OutsideWorkspace, format!("`{path}` is not in the workspace"))
-            .at(path)
-            .advice("Only paths in the workspace can be used; `list_dir` shows what is there.")
+    pub(crate) fn outside_workspace(path: &str) -> ToolError {
+        ToolError::new(ToolErrorCode::OutsideWorkspace, format!("`{path}` is not in the workspace"))
+            .with_path(path)
+            .with_advice("Use a path inside the workspace; `list_dir` lists its files.")
     }
 
-    /// The error as an agent reads it: what, and where to go from here.
-    pub fn text(&self) -> String {
+    /// The error as text for the agent: the message and what to do next.
+    pub fn render_text(&self) -> String {
         match &self.guidance {
             Some(guidance) => format!("{}: {}\n{}", self.code, self.message, guidance.text),
             None => format!("{}: {}", self.code, self.message),
@@ -179,34 +183,34 @@ impl ToolError {
     }
 }
 
-fn said(errno: Errno) -> String {
+fn errno_text(errno: Errno) -> String {
     let text = std::io::Error::from(errno).to_string();
     text.split(" (os error").next().unwrap_or_default().to_lowercase()
 }
 
-/// Why work in a directory was not begun.
+/// Why a workspace could not be opened.
 #[derive(Debug, Error)]
 pub enum WorkspaceError {
-    /// It can't be opened.
-    #[error("can't work in `{}`: {source}", path.display())]
+    /// The directory can't be opened.
+    #[error("can't use `{}` as the workspace: {source}", path.display())]
     Open {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: OpenError,
     },
-    /// Its path is not text, and records are.
-    #[error("can't work in `{}`: its path is not UTF-8", .0.display())]
+    /// The path is not UTF-8, but records store paths as text.
+    #[error("can't use `{}` as the workspace: its path is not UTF-8", .0.display())]
     NotUtf8(PathBuf),
 }
 
-/// A directory that can't be a workspace.
+/// The error of a directory that can't be opened as a workspace.
 #[derive(Debug, Error)]
 #[error("`{path}` can't be opened as a workspace")]
 pub struct OpenError {
     /// The directory.
     pub path: String,
-    /// Why not.
+    /// The cause.
     #[source]
     pub source: std::io::Error,
 }

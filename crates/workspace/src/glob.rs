@@ -1,37 +1,42 @@
-//! Which files a glob means.
+//! Globs of the tools `find_files` and `search`.
 
 use std::ffi::OsStr;
 use std::path::Path;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use crate::error::{Code, ToolError};
+use crate::error::{ToolError, ToolErrorCode};
 
-/// How long a glob may be.
+/// The maximum length of a glob.
 const GLOB_BYTES_MAX: usize = 1000;
 
-/// A glob: of a name at any depth if it has no slash, else of the path below the
-/// directory that is searched. With `!` before it, what it does not match.
-pub(crate) struct Filter {
+/// A compiled glob. A glob without a slash matches file names at any depth. A glob with a slash
+/// matches the path below the searched directory. `!` in front inverts it.
+pub(crate) struct GlobFilter {
     globs: GlobSet,
     by_path: bool,
     negated: bool,
 }
 
-/// Whether `A` is `a`.
+/// Whether a match is case-sensitive.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Case {
+pub(crate) enum CaseSensitivity {
     Sensitive,
     Insensitive,
 }
 
-impl Filter {
-    pub(crate) fn new(glob: &str, case: Case) -> Result<Filter, ToolError> {
+impl GlobFilter {
+    pub(crate) fn new(glob: &str, case: CaseSensitivity) -> Result<GlobFilter, ToolError> {
         let (negated, bare) = glob.strip_prefix('!').map_or((false, glob), |bare| (true, bare));
         let bare = bare.strip_prefix("./").unwrap_or(bare);
         let invalid = |why: &str| {
-            ToolError::new(Code::InvalidGlob, format!("`{glob}` is not a glob: {why}"))
-                .advice("For example `*.rs`, `src/**/*.ts`, `{a,b}.txt`; `[[]` is a plain `[`.")
+            ToolError::new(
+                ToolErrorCode::InvalidGlob,
+                format!("`{glob}` is not a valid glob: {why}"),
+            )
+            .with_advice(
+                "Examples: `*.rs`, `src/**/*.ts`, `{a,b}.txt`. `[[]` matches a literal `[`.",
+            )
         };
         if bare.is_empty() || bare.len() > GLOB_BYTES_MAX {
             return Err(invalid(if bare.is_empty() { "it is empty" } else { "it is too long" }));
@@ -39,18 +44,18 @@ impl Filter {
         if bare.starts_with('/') || bare.split('/').any(|part| part == "..") {
             return Err(invalid("it must be relative to the directory that is searched"));
         }
-        let said = |error: globset::Error| invalid(&error.kind().to_string());
+        let to_error = |error: globset::Error| invalid(&error.kind().to_string());
         let built = GlobBuilder::new(bare)
             .literal_separator(true)
-            .case_insensitive(case == Case::Insensitive)
+            .case_insensitive(case == CaseSensitivity::Insensitive)
             .build()
-            .map_err(said)?;
-        let globs = GlobSetBuilder::new().add(built).build().map_err(said)?;
-        Ok(Filter { globs, by_path: bare.contains('/'), negated })
+            .map_err(to_error)?;
+        let globs = GlobSetBuilder::new().add(built).build().map_err(to_error)?;
+        Ok(GlobFilter { globs, by_path: bare.contains('/'), negated })
     }
 
-    /// Whether a file is meant, by its path below the directory that is searched.
-    pub(crate) fn wants(&self, below: &Path) -> bool {
+    /// Whether the filter matches a file. `below` is its path below the searched directory.
+    pub(crate) fn matches_path(&self, below: &Path) -> bool {
         let matched = if self.by_path {
             self.globs.is_match(below)
         } else {
@@ -60,11 +65,11 @@ impl Filter {
     }
 }
 
-/// The plain part of the name that a glob is after: `Foo` of `**/Foo*.rs`.
-pub(crate) fn stem(glob: &str) -> Option<&str> {
+/// The longest literal part of the name in a glob: `Foo` of `**/Foo*.rs`.
+pub(crate) fn literal_name_part(glob: &str) -> Option<&str> {
     let name = glob.rsplit('/').next().unwrap_or(glob);
     let plain = |letter: char| !matches!(letter, '*' | '?' | '[' | ']' | '{' | '}' | ',' | '!');
     let part = name.split(|letter| !plain(letter)).max_by_key(|part| part.len())?;
-    // `.rs` alone says nothing about a name.
+    // An extension such as `.rs` alone does not identify a name.
     (part.len() >= 2 && !part.starts_with('.')).then_some(part)
 }

@@ -1,40 +1,40 @@
-//! What to try next, where an answer is empty or a call failed.
+//! Suggestions for the next call, after an empty answer or an error.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// How many of a kind are named.
+/// How many names of each kind a suggestion lists.
 pub(crate) const NAMED_MAX: usize = 3;
 
-/// Ways on, each found out and none guessed.
+/// Suggestions for the caller. Each was verified in the workspace; none is a guess.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Guidance {
-    /// All of it in words.
+    /// The suggestions as sentences.
     pub text: String,
-    /// Names that are close to the one asked for.
+    /// Existing names that are similar to the requested one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub near: Vec<String>,
-    /// Where it is, in another case.
+    /// Matches if letter case is ignored.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub other_case: Vec<String>,
-    /// Where the pattern is, taken as plain text.
+    /// Matches if the pattern is taken as plain text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub literal: Vec<String>,
-    /// Ignored or hidden places that were skipped, and have it.
+    /// Ignored or hidden paths that were skipped but contain matches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ignored: Vec<String>,
-    /// Where it is without the filters of the call.
+    /// Matches outside of the path or glob of the call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub elsewhere: Vec<String>,
-    /// A call that makes sense now.
+    /// The call that is most likely useful now.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub next: Option<Next>,
+    pub next: Option<SuggestedCall>,
 }
 
-/// A call to make.
+/// A tool call that the caller should make next.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Next {
-    /// The tool.
+pub struct SuggestedCall {
+    /// The name of the tool.
     pub tool: &'static str,
     /// Its arguments.
     pub args: Value,
@@ -42,31 +42,31 @@ pub struct Next {
 
 impl Guidance {
     /// Adds a sentence.
-    pub(crate) fn say(&mut self, sentence: &str) {
+    pub(crate) fn add_sentence(&mut self, sentence: &str) {
         if !self.text.is_empty() {
             self.text.push(' ');
         }
         self.text.push_str(sentence);
     }
 
-    /// Proposes a call, unless there is a better one already.
-    pub(crate) fn propose(&mut self, tool: &'static str, args: Value) {
+    /// Suggests a call, unless a better one is already set.
+    pub(crate) fn suggest_call(&mut self, tool: &'static str, args: Value) {
         if self.next.is_none() {
-            self.next = Some(Next { tool, args });
+            self.next = Some(SuggestedCall { tool, args });
         }
     }
 
-    /// Says the proposed call, as the last sentence.
-    pub(crate) fn finish(mut self) -> Guidance {
-        if let Some(Next { tool, args }) = &self.next {
+    /// Adds the suggested call as the last sentence.
+    pub(crate) fn finish_with_call(mut self) -> Guidance {
+        if let Some(SuggestedCall { tool, args }) = &self.next {
             let sentence = format!("Next: `{tool}` with {args}.");
-            self.say(&sentence);
+            self.add_sentence(&sentence);
         }
         self
     }
 }
 
-/// Names in a sentence: `a`, `b`, `c`.
-pub(crate) fn listed(names: &[String]) -> String {
+/// Formats names for a sentence: `a`, `b`, `c`.
+pub(crate) fn join_names(names: &[String]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

@@ -1,10 +1,10 @@
-//! The directory that nobody gets out of.
+//! The workspace directory, which no path can leave.
 //!
-//! The root is opened once and stays open. Every path is resolved by the kernel
-//! beneath that descriptor, and what comes back is used, never its name again.
-//! So a link that is swapped in the meantime leads nowhere else.
+//! The root is opened once and stays open. The kernel resolves every path beneath that descriptor,
+//! and the tools use the resulting descriptor, never the name again. So a link that another process
+//! swaps in the meantime can't redirect a tool.
 
-mod steps;
+mod resolve;
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -15,35 +15,35 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2};
 use rustix::io::Errno;
 
-use crate::error::{Code, OpenError, ToolError};
-pub(crate) use steps::{Making, Place};
+use crate::error::{OpenError, ToolError, ToolErrorCode};
+pub(crate) use resolve::{BeforeMakeDir, ResolvedPath};
 
-/// An open workspace.
+/// An open workspace directory.
 #[derive(Debug)]
 pub(crate) struct Jail {
     root: OwnedFd,
-    /// Where the root is, as it was named and as it really is.
-    named: PathBuf,
+    /// The absolute path of the root, as it was given and with links resolved.
+    given_root: PathBuf,
     real: PathBuf,
 }
 
 /// A path relative to the root, without dot segments; `.` is the root.
 ///
-/// Dots are taken out before links are followed, as the engine does: what a guard
-/// judged and what a tool opens must be the same file.
+/// Dot segments are removed before links are followed, as the engine does. So the file that a guard
+/// judged and the file that a tool opens are the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Inside(String);
+pub(crate) struct WorkspacePath(String);
 
-/// Opening must never wait, and never hand a descriptor on.
-const ALWAYS: OFlags = OFlags::CLOEXEC.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+/// Flags of every open: it must never block, and child processes must not inherit the descriptor.
+const OPEN_FLAGS: OFlags = OFlags::CLOEXEC.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
-/// As long as the kernel takes a path.
+/// The longest path that the kernel accepts.
 const PATH_BYTES_MAX: usize = 4095;
 
-/// How often something that moves under our feet is looked at again.
+/// How often an operation is repeated when another process changes the path at the same time.
 const TRIES_MAX: usize = 16;
 
-impl Inside {
+impl WorkspacePath {
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
@@ -52,15 +52,15 @@ impl Inside {
         self.0 == "."
     }
 
-    /// The directory it is in, and its name there.
-    pub(crate) fn split(&self) -> (Inside, &str) {
+    /// The parent directory, and the name in it.
+    pub(crate) fn split(&self) -> (WorkspacePath, &str) {
         match self.0.rsplit_once('/') {
-            Some((parent, name)) => (Inside(parent.to_owned()), name),
-            None => (Inside(".".to_owned()), &self.0),
+            Some((parent, name)) => (WorkspacePath(parent.to_owned()), name),
+            None => (WorkspacePath(".".to_owned()), &self.0),
         }
     }
 
-    /// As a path to walk from: empty for the root.
+    /// The path for a walk: empty for the root.
     pub(crate) fn as_path(&self) -> &Path {
         Path::new(if self.is_root() { "" } else { &self.0 })
     }
@@ -74,64 +74,73 @@ impl Jail {
         let opened = openat(CWD, &named, flags, Mode::empty());
         let opened = opened.map_err(|errno| failed(errno.into()))?;
         let real = std::fs::canonicalize(&named).map_err(failed)?;
-        // Paths are compared without dots, and `..` behind a link is not what it seems.
+        // Paths are compared without dot segments, and `..` after a link would give a wrong result.
         let dotted = named.components().any(|part| part == Component::ParentDir);
         let named = if dotted { real.clone() } else { named };
-        Ok(Jail { root: opened, named, real })
+        Ok(Jail { root: opened, given_root: named, real })
     }
 
-    /// Where the workspace really is: for ignore files above it, and for commands to work in.
-    /// Nothing that is in it is opened by this.
+    /// The real path of the workspace. It is used to find ignore files above the workspace, and as
+    /// the working directory of commands. The tools open no workspace file by this path.
     pub(crate) fn real(&self) -> &Path {
         &self.real
     }
 
-    /// Where a path leads by its text alone.
-    pub(crate) fn locate(&self, path: &str) -> Result<Inside, ToolError> {
+    /// Converts a path to one inside the workspace, by its text only.
+    pub(crate) fn to_workspace_path(&self, path: &str) -> Result<WorkspacePath, ToolError> {
         if path.is_empty() || path.contains('\0') {
-            let why = if path.is_empty() { "empty" } else { "not without a NUL byte" };
-            return Err(ToolError::new(Code::InvalidPath, format!("the path is {why}")));
+            let why =
+                if path.is_empty() { "empty" } else { "invalid because it contains a NUL byte" };
+            return Err(ToolError::new(ToolErrorCode::InvalidPath, format!("the path is {why}")));
         }
-        // A home is outside, for the guards too. A directory of that name is `./~`.
+        // A home directory is outside, as the guards also decide. A directory named `~` is `./~`.
         if path == "~" || path.starts_with("~/") {
-            return Err(ToolError::outside(path));
+            return Err(ToolError::outside_workspace(path));
         }
         let inside = if path.starts_with('/') {
-            let parts = collapse(path.split('/'));
-            below(&parts, &self.named).or_else(|| below(&parts, &self.real))
+            let parts = without_dot_segments(path.split('/'));
+            strip_root_parts(&parts, &self.given_root)
+                .or_else(|| strip_root_parts(&parts, &self.real))
         } else {
-            let named = self.named.to_string_lossy();
-            below(&collapse(named.split('/').chain(path.split('/'))), &self.named)
+            let named = self.given_root.to_string_lossy();
+            strip_root_parts(
+                &without_dot_segments(named.split('/').chain(path.split('/'))),
+                &self.given_root,
+            )
         };
-        let inside = inside.ok_or_else(|| ToolError::outside(path))?;
+        let inside = inside.ok_or_else(|| ToolError::outside_workspace(path))?;
         if inside.len() > PATH_BYTES_MAX {
-            return Err(ToolError::new(Code::InvalidPath, "the path is too long"));
+            return Err(ToolError::new(ToolErrorCode::InvalidPath, "the path is too long"));
         }
-        Ok(Inside(inside))
+        Ok(WorkspacePath(inside))
     }
 
-    /// Opens what is there, whatever it is. It is never waited for.
-    pub(crate) fn open_any(&self, path: &Inside, flags: OFlags) -> Result<OwnedFd, ToolError> {
+    /// Opens any kind of file. The open never blocks.
+    pub(crate) fn open_any(
+        &self,
+        path: &WorkspacePath,
+        flags: OFlags,
+    ) -> Result<OwnedFd, ToolError> {
         self.open_beneath(path.as_str(), flags)
-            .map_err(|errno| ToolError::system(errno, path.as_str()))
+            .map_err(|errno| ToolError::from_errno(errno, path.as_str()))
     }
 
     /// Opens a regular file for reading.
-    pub(crate) fn open_file(&self, path: &Inside) -> Result<(File, Stat), ToolError> {
+    pub(crate) fn open_file(&self, path: &WorkspacePath) -> Result<(File, Stat), ToolError> {
         let opened = self.open_any(path, OFlags::RDONLY)?;
-        let look = fstat(&opened).map_err(|errno| ToolError::system(errno, path.as_str()))?;
-        regular(&look, path)?;
-        Ok((File::from(opened), look))
+        let stat = fstat(&opened).map_err(|errno| ToolError::from_errno(errno, path.as_str()))?;
+        require_regular_file(&stat, path)?;
+        Ok((File::from(opened), stat))
     }
 
     /// Opens a directory for listing.
-    pub(crate) fn open_dir(&self, path: &Inside) -> Result<OwnedFd, ToolError> {
+    pub(crate) fn open_dir(&self, path: &WorkspacePath) -> Result<OwnedFd, ToolError> {
         self.open_any(path, OFlags::RDONLY | OFlags::DIRECTORY)
     }
 
-    /// Where an open directory really is, relative to the root, to begin a walk with.
-    /// That is a name only: the walk opens it anew, beneath the root and without links.
-    pub(crate) fn really(&self, dir: impl AsFd, path: &Inside) -> PathBuf {
+    /// The real path of an open directory, relative to the root, as the start of a walk. Only the
+    /// name is used: the walk opens it again, beneath the root and without links.
+    pub(crate) fn real_relative_path(&self, dir: impl AsFd, path: &WorkspacePath) -> PathBuf {
         let name = |dir: BorrowedFd<'_>| {
             std::fs::read_link(format!("/proc/self/fd/{}", dir.as_raw_fd())).ok()
         };
@@ -141,49 +150,62 @@ impl Jail {
         inside.unwrap_or_else(|| path.as_path().to_owned())
     }
 
-    /// Opens a directory that a walk came by: no link may be on the way.
-    pub(crate) fn open_walked(&self, path: &Path) -> Result<OwnedFd, Errno> {
+    /// Opens a directory that a walk found. The path may contain no link.
+    pub(crate) fn open_without_links(&self, path: &Path) -> Result<OwnedFd, Errno> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | ALWAYS;
-        match self.by_kernel(path.as_os_str(), flags, ResolveFlags::NO_SYMLINKS) {
-            Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => self.open_plainly(path, flags),
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OPEN_FLAGS;
+        match self.open_by_kernel(path.as_os_str(), flags, ResolveFlags::NO_SYMLINKS) {
+            Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN) => self.open_by_components(path, flags),
             opened => opened,
         }
     }
 
-    /// Where a file is to be put: its directory, open, and what is there now.
-    pub(crate) fn place(&self, path: &Inside, making: &mut Making<'_>) -> Result<Place, Errno> {
-        steps::resolve(self, OsStr::new(path.as_str()), steps::Parents::Make(making))
+    /// Resolves the path of a file to be written: its open directory, and what exists there now.
+    pub(crate) fn resolve_for_write(
+        &self,
+        path: &WorkspacePath,
+        making: &mut BeforeMakeDir<'_>,
+    ) -> Result<ResolvedPath, Errno> {
+        resolve::resolve_path(
+            self,
+            OsStr::new(path.as_str()),
+            resolve::MissingParents::Create(making),
+        )
     }
 
     fn open_beneath(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
-        // A bare handle opens nothing, and takes no flags about waiting.
+        // An `O_PATH` handle never blocks and does not accept these flags.
         let handle = flags.contains(OFlags::PATH);
-        let flags = flags | if handle { OFlags::CLOEXEC } else { ALWAYS };
-        match self.by_kernel(OsStr::new(path), flags, ResolveFlags::empty()) {
-            // Old kernels and strict containers have no `openat2`. It also refuses
-            // absolute links, which may well lead into the workspace.
+        let flags = flags | if handle { OFlags::CLOEXEC } else { OPEN_FLAGS };
+        match self.open_by_kernel(OsStr::new(path), flags, ResolveFlags::empty()) {
+            // Old kernels and strict containers have no `openat2`. It also refuses absolute links,
+            // although they may lead into the workspace.
             Err(Errno::NOSYS | Errno::PERM | Errno::AGAIN | Errno::XDEV) => {
-                steps::open(self, OsStr::new(path), flags)
+                resolve::open_resolved(self, OsStr::new(path), flags)
             }
             opened => opened,
         }
     }
 
-    fn by_kernel(&self, path: &OsStr, flags: OFlags, also: ResolveFlags) -> Result<OwnedFd, Errno> {
+    fn open_by_kernel(
+        &self,
+        path: &OsStr,
+        flags: OFlags,
+        also: ResolveFlags,
+    ) -> Result<OwnedFd, Errno> {
         let how = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | also;
         let mut tries = 0;
         loop {
             match openat2(&self.root, path, flags, Mode::empty(), how) {
-                // Something was renamed while the kernel looked.
+                // Another process renamed something while the kernel resolved the path.
                 Err(Errno::AGAIN | Errno::INTR) if tries < TRIES_MAX => tries += 1,
                 opened => return opened,
             }
         }
     }
 
-    /// One component after the other, none of them a link.
-    fn open_plainly(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    /// Opens one component after another and follows no link.
+    fn open_by_components(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
         let flags = flags | OFlags::NOFOLLOW;
         let mut opened = openat(&self.root, ".", flags, Mode::empty())?;
         for part in path.iter().filter(|part| *part != ".") {
@@ -195,33 +217,34 @@ impl Jail {
         Ok(opened)
     }
 
-    /// The rest of an absolute path behind the root, if it is beneath.
-    fn reroot<'p>(&self, path: &'p Path) -> Option<&'p Path> {
-        path.strip_prefix(&self.named).or_else(|_| path.strip_prefix(&self.real)).ok()
+    /// The part of an absolute path below the root, if it is below it.
+    fn strip_root<'p>(&self, path: &'p Path) -> Option<&'p Path> {
+        path.strip_prefix(&self.given_root).or_else(|_| path.strip_prefix(&self.real)).ok()
     }
 }
 
-/// Refuses whatever is no regular file.
-pub(crate) fn regular(look: &Stat, path: &Inside) -> Result<(), ToolError> {
+/// Fails unless the file is a regular file.
+pub(crate) fn require_regular_file(stat: &Stat, path: &WorkspacePath) -> Result<(), ToolError> {
     let path = path.as_str();
-    let what = match kind(look) {
+    let what = match file_type(stat) {
         FileType::RegularFile => return Ok(()),
         FileType::Directory => {
-            let error = ToolError::new(Code::IsDirectory, format!("`{path}` is a directory"));
-            return Err(error.at(path).advice("`list_dir` shows what is in it."));
+            let error =
+                ToolError::new(ToolErrorCode::IsDirectory, format!("`{path}` is a directory"));
+            return Err(error.with_path(path).with_advice("`list_dir` lists it."));
         }
-        other => kind_name(other),
+        other => file_type_name(other),
     };
     let message = format!("`{path}` is a {what}, not a regular file");
-    Err(ToolError::new(Code::NotRegular, message).at(path))
+    Err(ToolError::new(ToolErrorCode::NotRegular, message).with_path(path))
 }
 
-pub(crate) fn kind(look: &Stat) -> FileType {
-    FileType::from_raw_mode(look.st_mode)
+pub(crate) fn file_type(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
 }
 
-/// The kinds of things in a directory, by the names that answers have.
-pub(crate) fn kind_name(kind: FileType) -> &'static str {
+/// The names of file types in answers.
+pub(crate) fn file_type_name(kind: FileType) -> &'static str {
     match kind {
         FileType::RegularFile => "file",
         FileType::Directory => "directory",
@@ -233,22 +256,22 @@ pub(crate) fn kind_name(kind: FileType) -> &'static str {
     }
 }
 
-fn collapse<'p>(parts: impl Iterator<Item = &'p str>) -> Vec<&'p str> {
-    let mut kept = Vec::new();
+fn without_dot_segments<'p>(parts: impl Iterator<Item = &'p str>) -> Vec<&'p str> {
+    let mut names = Vec::new();
     for part in parts {
         match part {
             "" | "." => {}
             ".." => {
-                kept.pop();
+                names.pop();
             }
-            name => kept.push(name),
+            name => names.push(name),
         }
     }
-    kept
+    names
 }
 
-/// What is left of `parts` behind `root`.
-fn below(parts: &[&str], root: &Path) -> Option<String> {
+/// The part of `parts` below `root`, if it is below it.
+fn strip_root_parts(parts: &[&str], root: &Path) -> Option<String> {
     let mut rest = parts.iter();
     let mut above = root.as_os_str().as_bytes().split(|byte| *byte == b'/');
     let within = above
@@ -269,13 +292,13 @@ mod tests {
 
     use super::*;
 
-    /// What came of opening something: which file, or why not.
+    /// The inode that was opened, or the error.
     fn outcome(opened: Result<OwnedFd, Errno>) -> Result<u64, Errno> {
         opened.map(|opened| fstat(&opened).unwrap().st_ino)
     }
 
     #[test]
-    fn without_the_kernels_help_the_same_paths_lead_to_the_same_files() {
+    fn opening_without_openat2_finds_the_same_files() {
         let home = tempfile::tempdir().unwrap();
         let root = home.path().join("work");
         fs::create_dir_all(root.join("a/b/c")).unwrap();
@@ -308,15 +331,15 @@ mod tests {
         let mut tried = 0;
         for (start, end) in starts.flat_map(|start| ends.map(|end| (start, end))) {
             let path = format!("{start}{end}");
-            let flags = OFlags::RDONLY | ALWAYS;
-            let by_kernel = jail.by_kernel(OsStr::new(&path), flags, ResolveFlags::empty());
-            let by_steps = steps::open(&jail, OsStr::new(&path), flags);
+            let flags = OFlags::RDONLY | OPEN_FLAGS;
+            let by_kernel = jail.open_by_kernel(OsStr::new(&path), flags, ResolveFlags::empty());
+            let by_steps = resolve::open_resolved(&jail, OsStr::new(&path), flags);
             assert_eq!(outcome(by_kernel), outcome(by_steps), "{path}");
             let flags = flags | OFlags::DIRECTORY;
             let also = ResolveFlags::NO_SYMLINKS;
             if !path.contains("..") {
-                let by_kernel = jail.by_kernel(OsStr::new(&path), flags, also).is_ok();
-                let plainly = jail.open_plainly(Path::new(&path), flags).is_ok();
+                let by_kernel = jail.open_by_kernel(OsStr::new(&path), flags, also).is_ok();
+                let plainly = jail.open_by_components(Path::new(&path), flags).is_ok();
                 assert_eq!(by_kernel, plainly, "{path}");
             }
             tried += 1;

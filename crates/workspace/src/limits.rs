@@ -1,50 +1,50 @@
-//! How much an answer may hold, and how much work it may take.
+//! Limits on the size of answers and on the work for them.
 
-use jackline_engine::definition::Io;
+use jackline_engine::definition::IoLimits;
 
 use crate::shell::ShellLimits;
 
-/// The limits of a workspace's tools. What people set is the first three, and
-/// `output_bytes_max`; the others bound work, not answers.
+/// The limits of the workspace tools. A definition sets the first three, `output_bytes_max` and the
+/// shell limits. The others limit work, not answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
-    /// How many lines a page of a file has at most (`io.read_file.max_lines`).
+pub struct WorkspaceLimits {
+    /// How many lines a page of a file may have (`io.read_file.max_lines`).
     pub read_lines_max: u64,
-    /// How many bytes a page has at most (`io.read_file.max_bytes`).
+    /// How many bytes a page may have (`io.read_file.max_bytes`).
     pub read_bytes_max: usize,
-    /// Where a line of a page is cut (`io.read_file.max_line_bytes`).
+    /// The length at which a line of a page is cut (`io.read_file.max_line_bytes`).
     pub line_bytes_max: usize,
-    /// How many bytes of text any other answer has at most (`io.output.max_bytes`).
+    /// How many bytes of text any other answer may have (`io.output.max_bytes`).
     pub output_bytes_max: usize,
-    /// How far behind a page lines are counted.
+    /// How many bytes after a page are scanned to count the remaining lines.
     pub count_bytes_max: u64,
-    /// How far into a file a page may begin.
+    /// How far into a file a page may start.
     pub skip_bytes_max: u64,
-    /// How many entries of a directory are listed at once.
+    /// How many directory entries one answer lists.
     pub entries_max: usize,
-    /// How many files are found, and how many matching lines are shown.
+    /// How many files or matching lines one answer shows.
     pub results_max: usize,
-    /// Where a matching line is cut.
+    /// The length at which a matching line is cut.
     pub match_bytes_max: usize,
-    /// How many entries a walk looks at.
+    /// How many entries a walk visits.
     pub walk_entries_max: u64,
-    /// How many entries the search for a hint looks at.
+    /// How many entries a walk for a suggestion visits.
     pub hint_entries_max: u64,
-    /// How long a search or a walk takes at most.
+    /// The time limit of a search or walk.
     pub search_ms_max: u64,
-    /// The longest line a search looks into, as memory of a searcher.
+    /// The memory of a searcher, which limits the length of the lines it can search.
     pub search_heap_bytes_max: usize,
-    /// The largest file that is written or edited.
+    /// The largest file that can be written or edited.
     pub write_bytes_max: usize,
-    /// How many threads walk; none is as many as the machine has.
+    /// The number of threads of a walk; 0 uses the number of cores.
     pub threads: usize,
-    /// What a command may do.
+    /// The limits of a command.
     pub shell: ShellLimits,
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for WorkspaceLimits {
+    fn default() -> WorkspaceLimits {
+        WorkspaceLimits {
             read_lines_max: 500,
             read_bytes_max: 262_144,
             line_bytes_max: 2000,
@@ -65,15 +65,15 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
-    /// The limits that a definition sets; work is bounded as usual.
-    pub fn of(io: Io) -> Limits {
+impl WorkspaceLimits {
+    /// The limits that a definition sets. All others have their defaults.
+    pub fn from_definition(io: IoLimits) -> WorkspaceLimits {
         let bytes = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         let page = bytes(io.read_file.max_bytes);
-        Limits {
+        WorkspaceLimits {
             read_lines_max: io.read_file.max_lines.into(),
             read_bytes_max: page,
-            // A page has whole lines, as far as they are shown.
+            // A page has whole lines, so a shown line must fit into a page.
             line_bytes_max: bytes(io.read_file.max_line_bytes).min(page.saturating_sub(1)),
             output_bytes_max: bytes(io.output.max_bytes),
             shell: ShellLimits {
@@ -81,13 +81,13 @@ impl Limits {
                 output_bytes_max: bytes(io.shell.output_bytes),
                 ..ShellLimits::default()
             },
-            ..Limits::default()
+            ..WorkspaceLimits::default()
         }
     }
 
-    /// The same limits, where none is so small that nothing could go on.
-    pub(crate) fn workable(mut self) -> Limits {
-        // A character has four bytes at most, and a page holds a line at least.
+    /// Raises limits that are so small that no call could make progress.
+    pub(crate) fn raised_to_minimum(mut self) -> WorkspaceLimits {
+        // A character has up to four bytes, and a page holds at least one line.
         self.line_bytes_max = self.line_bytes_max.max(4);
         self.read_bytes_max = self.read_bytes_max.max(self.line_bytes_max.saturating_add(1));
         self.match_bytes_max = self.match_bytes_max.max(4);
@@ -107,19 +107,24 @@ impl Limits {
 
 #[cfg(test)]
 mod tests {
-    use jackline_engine::definition::{Io, ReadFileIo};
+    use jackline_engine::definition::{IoLimits, ReadFileLimits};
 
     use super::*;
 
     #[test]
-    fn a_definition_that_says_nothing_has_the_usual_limits() {
-        assert_eq!(Limits::of(Io::default()), Limits::default());
+    fn a_definition_without_io_settings_has_the_default_limits() {
+        assert_eq!(
+            WorkspaceLimits::from_definition(IoLimits::default()),
+            WorkspaceLimits::default()
+        );
     }
 
     #[test]
     fn a_line_is_never_longer_than_its_page() {
-        let read_file = ReadFileIo { max_bytes: 1024, ..ReadFileIo::default() };
-        let limits = Limits::of(Io { read_file, ..Io::default() }).workable();
+        let read_file = ReadFileLimits { max_bytes: 1024, ..ReadFileLimits::default() };
+        let limits =
+            WorkspaceLimits::from_definition(IoLimits { read_file, ..IoLimits::default() })
+                .raised_to_minimum();
         assert_eq!((limits.read_bytes_max, limits.line_bytes_max), (1024, 1023));
     }
 }

@@ -1,4 +1,4 @@
-//! `list_dir`: what is in a directory, sorted, a page at a time.
+//! `list_dir`: lists a directory, sorted by name, one page at a time.
 
 use std::ffi::OsString;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -7,28 +7,24 @@ use std::os::unix::ffi::OsStrExt as _;
 use rustix::fs::{AtFlags, FileType, OFlags, statat};
 use serde_json::{Map, Value, json};
 
-use crate::arguments::Arguments;
 use crate::error::ToolError;
 use crate::guidance::Guidance;
-use crate::hints;
-use crate::jail::{Inside, kind, kind_name};
-use crate::tools::{ToolOutput, ToolSpec, Workspace, schema};
-use crate::walk::entries;
+use crate::jail::{WorkspacePath, file_type, file_type_name};
+use crate::suggestions;
+use crate::tool_arguments::ToolArguments;
+use crate::tools::{ToolAnswer, ToolSpec, Workspace, schema};
+use crate::walk::for_each_entry;
 
 pub(crate) fn spec() -> ToolSpec {
     ToolSpec {
         name: "list_dir",
         description: "Lists a directory of the workspace, sorted by name, with the kind of each \
-                      entry and the size of files. If `has_more` is true, go on with \
+                      entry and the size of files. If `has_more` is true, continue with \
                       `next_offset`.",
         input_schema: schema(
             &[],
             &[
-                (
-                    "path",
-                    "string",
-                    "The directory, relative to the workspace; its root if left out.",
-                ),
+                ("path", "string", "The directory, relative to the workspace; default: its root."),
                 ("offset", "integer", "The first entry to show, counted from 1."),
             ],
         ),
@@ -36,22 +32,23 @@ pub(crate) fn spec() -> ToolSpec {
     }
 }
 
-pub(crate) fn call(workspace: &Workspace, args: &Value) -> Result<ToolOutput, ToolError> {
-    let mut args = Arguments::new(args)?;
-    let path = args.text_if("path")?.unwrap_or(".");
-    let offset = args.number_if("offset", 0)?.unwrap_or(1).max(1);
-    args.finish()?;
-    let inside = workspace.jail.locate(path)?;
+pub(crate) fn call(workspace: &Workspace, args: &Value) -> Result<ToolAnswer, ToolError> {
+    let mut args = ToolArguments::new(args)?;
+    let path = args.optional_text("path")?.unwrap_or(".");
+    let offset = args.optional_number("offset", 0)?.unwrap_or(1).max(1);
+    args.reject_unknown()?;
+    let inside = workspace.jail.to_workspace_path(path)?;
     let opened = workspace.jail.open_dir(&inside);
-    let dir = opened.map_err(|error| hints::for_missing(workspace, &inside, error))?;
+    let dir =
+        opened.map_err(|error| suggestions::suggest_for_missing(workspace, &inside, error))?;
     let limits = &workspace.limits;
-    let (names, complete) = names(&dir, limits.walk_entries_max)
-        .map_err(|errno| ToolError::system(errno, inside.as_str()))?;
+    let (names, complete) = read_sorted_names(&dir, limits.walk_entries_max)
+        .map_err(|errno| ToolError::from_errno(errno, inside.as_str()))?;
     let skip = usize::try_from(offset - 1).unwrap_or(usize::MAX);
     let mut shown = Vec::new();
     let mut text = String::new();
     for (name, kind) in names.iter().skip(skip).take(limits.entries_max) {
-        let (line, entry) = entry(workspace, &dir, &inside, name, *kind);
+        let (line, entry) = render_entry(workspace, &dir, &inside, name, *kind);
         if !shown.is_empty() && text.len() + line.len() > limits.output_bytes_max {
             break;
         }
@@ -71,27 +68,32 @@ pub(crate) fn call(workspace: &Workspace, args: &Value) -> Result<ToolOutput, To
         "next_offset": has_more.then_some(next + 1),
         "entries": shown,
     });
-    let mut output = ToolOutput { text, structured };
+    let mut output = ToolAnswer { text, structured };
     if has_more {
-        let (total, on) = (names.len(), next + 1);
-        output.note(&format!("entries {offset} to {next} of {total}; go on with offset {on}"));
+        let (total, next_offset) = (names.len(), next + 1);
+        output.add_note(&format!(
+            "entries {offset} to {next} of {total}; continue with offset {next_offset}"
+        ));
     }
     if shown.is_empty() {
         let (path, count) = (inside.as_str(), names.len());
         let mut guidance = Guidance::default();
-        guidance.say(&match count {
+        guidance.add_sentence(&match count {
             0 => format!("`{path}` is empty."),
             _ => format!("`{path}` has {count} entries."),
         });
-        output.guide("", &guidance);
+        output.add_guidance("", &guidance);
     }
     Ok(output)
 }
 
-/// All names, sorted, and whether these are really all.
-fn names(dir: &OwnedFd, max: u64) -> Result<(Vec<(OsString, FileType)>, bool), rustix::io::Errno> {
+/// All names, sorted, and whether the list is complete.
+fn read_sorted_names(
+    dir: &OwnedFd,
+    max: u64,
+) -> Result<(Vec<(OsString, FileType)>, bool), rustix::io::Errno> {
     let mut names = Vec::new();
-    let complete = entries(dir, |name, kind| {
+    let complete = for_each_entry(dir, |name, kind| {
         names.push((name.to_owned(), kind));
         (names.len() as u64) < max
     })?;
@@ -99,62 +101,65 @@ fn names(dir: &OwnedFd, max: u64) -> Result<(Vec<(OsString, FileType)>, bool), r
     Ok((names, complete))
 }
 
-/// A line and the fields of an entry.
-fn entry(
+/// The output line and the fields of one entry.
+fn render_entry(
     workspace: &Workspace,
     dir: &OwnedFd,
-    inside: &Inside,
+    inside: &WorkspacePath,
     name: &OsString,
     hint: FileType,
 ) -> (String, Value) {
     let shown = name.to_string_lossy();
-    let look = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok();
-    let kind = look.as_ref().map_or(hint, kind);
-    let mut says = String::new();
+    let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok();
+    let kind = stat.as_ref().map_or(hint, file_type);
+    let mut suffix = String::new();
     let mut entry = Map::new();
     entry.insert("name".to_owned(), json!(shown));
-    entry.insert("kind".to_owned(), json!(kind_name(kind)));
-    match (kind, &look) {
-        (FileType::Directory, _) => says.push('/'),
-        (FileType::RegularFile, Some(look)) => {
-            says = format!("  {} bytes", look.st_size);
-            entry.insert("size".to_owned(), json!(look.st_size));
+    entry.insert("kind".to_owned(), json!(file_type_name(kind)));
+    match (kind, &stat) {
+        (FileType::Directory, _) => suffix.push('/'),
+        (FileType::RegularFile, Some(stat)) => {
+            suffix = format!("  {} bytes", stat.st_size);
+            entry.insert("size".to_owned(), json!(stat.st_size));
         }
         (FileType::Symlink, _) => {
-            let leads = leads_to(workspace, inside, &shown);
-            says = format!("  symlink to: {leads}");
+            let leads = link_target_kind(workspace, inside, &shown);
+            suffix = format!("  symlink to: {leads}");
             entry.insert("leads_to".to_owned(), json!(leads));
         }
-        _ => says = format!("  {}", kind_name(kind)),
+        _ => suffix = format!("  {}", file_type_name(kind)),
     }
     if std::str::from_utf8(name.as_bytes()).is_err() {
-        says.push_str("  (its name is not UTF-8)");
+        suffix.push_str("  (its name is not UTF-8)");
         entry.insert("lossy".to_owned(), json!(true));
     }
-    (format!("{shown}{says}\n"), Value::Object(entry))
+    (format!("{shown}{suffix}\n"), Value::Object(entry))
 }
 
-/// What is behind a link, by its kind. Where it is stays outside if it is outside.
-fn leads_to(workspace: &Workspace, inside: &Inside, name: &str) -> &'static str {
+/// The kind of file that a link leads to. For a target outside of the workspace, the answer is only
+/// `outside`.
+fn link_target_kind(workspace: &Workspace, inside: &WorkspacePath, name: &str) -> &'static str {
     let path = format!("{}/{name}", inside.as_str());
-    let opened =
-        workspace.jail.locate(&path).and_then(|path| workspace.jail.open_any(&path, OFlags::PATH));
+    let opened = workspace
+        .jail
+        .to_workspace_path(&path)
+        .and_then(|path| workspace.jail.open_any(&path, OFlags::PATH));
     match opened.as_ref().map(rustix::fs::fstat) {
-        Ok(Ok(look)) => kind_name(kind(&look)),
-        Err(error) if error.code == crate::error::Code::OutsideWorkspace => "outside",
+        Ok(Ok(stat)) => file_type_name(file_type(&stat)),
+        Err(error) if error.code == crate::error::ToolErrorCode::OutsideWorkspace => "outside",
         Ok(Err(_)) | Err(_) => "nothing",
     }
 }
 
-/// The names in a directory that are near to `name`, or contain it.
-pub(crate) fn names_like(dir: BorrowedFd<'_>, name: &str, max: u64) -> Vec<String> {
-    let mut looked = 0;
+/// The names in a directory that are similar to `name` or contain it.
+pub(crate) fn similar_names_in(dir: BorrowedFd<'_>, name: &str, max: u64) -> Vec<String> {
+    let mut entry_count = 0;
     let mut all = Vec::new();
-    let _ = entries(dir, |entry, _| {
-        looked += 1;
+    let _ = for_each_entry(dir, |entry, _| {
+        entry_count += 1;
         all.push(entry.to_string_lossy().into_owned());
-        looked < max
+        entry_count < max
     });
     all.sort_unstable();
-    hints::like(name, all.iter().map(String::as_str))
+    suggestions::similar_names(name, all.iter().map(String::as_str))
 }

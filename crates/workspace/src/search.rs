@@ -1,6 +1,6 @@
-//! `search`: lines that match a regular expression, in the order of path and line.
+//! `search`: finds lines that match a regular expression, sorted by path and line.
 
-mod looker;
+mod file_searcher;
 mod pattern;
 
 use std::fs::File;
@@ -8,83 +8,96 @@ use std::fs::File;
 use rustix::fs::{FileType, OFlags, fstat};
 use serde_json::{Value, json};
 
-use crate::arguments::Arguments;
 use crate::error::ToolError;
-use crate::glob::{Case, Filter};
-use crate::hints;
-use crate::jail::{kind, regular};
-use crate::time::Deadline;
-use crate::tools::{ToolOutput, ToolSpec, Workspace, schema};
-use crate::walk::{Reached, Scope, Walk};
-pub(crate) use looker::{Hit, Looker};
+use crate::glob::{CaseSensitivity, GlobFilter};
+use crate::jail::{file_type, require_regular_file};
+use crate::suggestions;
+use crate::time::SearchDeadline;
+use crate::tool_arguments::ToolArguments;
+use crate::tools::{ToolAnswer, ToolSpec, Workspace, schema};
+use crate::walk::{TreeWalk, WalkEnd, WalkScope};
+pub(crate) use file_searcher::{FileSearcher, SearchHit};
 pub(crate) use pattern::{compile, escape};
 
 pub(crate) fn spec() -> ToolSpec {
     ToolSpec {
         name: "search",
-        description: "Searches file contents by a regular expression (Rust syntax, one line at a \
-                      time). Hidden files and what git ignores are left out, unless `path` names \
-                      them; so are binary files.",
+        description: "Searches file contents with a regular expression (Rust syntax, one line at a \
+                      time). Hidden files and files that git ignores are left out, unless `path` \
+                      names them; so are binary files.",
         input_schema: schema(
             &["pattern"],
             &[
-                ("pattern", "string", "The regular expression; `(?i)` before it ignores case."),
-                ("path", "string", "A directory or file; the whole workspace if left out."),
-                ("glob", "string", "Only files that match, such as `*.rs`; `!` negates."),
+                (
+                    "pattern",
+                    "string",
+                    "The regular expression; `(?i)` in front ignores letter case.",
+                ),
+                ("path", "string", "A directory or file; default: the whole workspace."),
+                (
+                    "glob",
+                    "string",
+                    "Search only files that match, such as `*.rs`; `!` in front inverts it.",
+                ),
             ],
         ),
         read_only: true,
     }
 }
 
-pub(crate) fn call(workspace: &Workspace, args: &Value) -> Result<ToolOutput, ToolError> {
-    let mut args = Arguments::new(args)?;
+pub(crate) fn call(workspace: &Workspace, args: &Value) -> Result<ToolAnswer, ToolError> {
+    let mut args = ToolArguments::new(args)?;
     let pattern = args.text("pattern")?;
-    let path = args.text_if("path")?.unwrap_or(".");
-    let glob = args.text_if("glob")?;
-    args.finish()?;
-    let matcher = compile(pattern, Case::Sensitive)?;
-    let filter = glob.map(|glob| Filter::new(glob, Case::Sensitive)).transpose()?;
-    let inside = workspace.jail.locate(path)?;
+    let path = args.optional_text("path")?.unwrap_or(".");
+    let glob = args.optional_text("glob")?;
+    args.reject_unknown()?;
+    let matcher = compile(pattern, CaseSensitivity::Sensitive)?;
+    let filter = glob.map(|glob| GlobFilter::new(glob, CaseSensitivity::Sensitive)).transpose()?;
+    let inside = workspace.jail.to_workspace_path(path)?;
     let limits = &workspace.limits;
     let opened = workspace.jail.open_any(&inside, OFlags::RDONLY);
-    let opened = opened.map_err(|error| hints::for_missing(workspace, &inside, error))?;
-    let look = fstat(&opened).map_err(|errno| ToolError::system(errno, inside.as_str()))?;
-    let is_dir = kind(&look) == FileType::Directory;
-    let start =
-        if is_dir { workspace.jail.really(&opened, &inside) } else { inside.as_path().to_owned() };
-    let deadline = Deadline::after_ms(limits.search_ms_max);
-    let looker = || Looker::new(matcher.clone(), filter.as_ref(), &start, limits, deadline);
-    let mut found = looker();
-    let mut reached = Reached::End;
+    let opened =
+        opened.map_err(|error| suggestions::suggest_for_missing(workspace, &inside, error))?;
+    let stat = fstat(&opened).map_err(|errno| ToolError::from_errno(errno, inside.as_str()))?;
+    let is_dir = file_type(&stat) == FileType::Directory;
+    let start = if is_dir {
+        workspace.jail.real_relative_path(&opened, &inside)
+    } else {
+        inside.as_path().to_owned()
+    };
+    let deadline = SearchDeadline::after_ms(limits.search_ms_max);
+    let looker = || FileSearcher::new(matcher.clone(), filter.as_ref(), &start, limits, deadline);
+    let mut merged = looker();
+    let mut reached = WalkEnd::Complete;
     if is_dir {
         let (threads, entries_max) = (limits.threads(), limits.walk_entries_max);
-        let (jail, scope) = (&workspace.jail, Scope::Usual);
-        let walk = Walk { jail, scope, threads, entries_max, deadline };
+        let (jail, scope) = (&workspace.jail, WalkScope::Visible);
+        let walk = TreeWalk { jail, scope, threads, entries_max, deadline };
         let lookers;
         (lookers, reached) = walk.run(&start, (0..threads).map(|_| looker()).collect());
-        lookers.into_iter().for_each(|looker| found.join(looker));
+        lookers.into_iter().for_each(|looker| merged.merge(looker));
     } else {
-        regular(&look, &inside)?;
-        found.look(&File::from(opened), &start);
+        require_regular_file(&stat, &inside)?;
+        merged.search_file(&File::from(opened), &start);
     }
-    let asked = hints::Searched { pattern, glob, path: &inside, start: &start };
-    if found.late {
-        reached = Reached::Time;
+    let request = suggestions::SearchRequest { pattern, glob, path: &inside, start: &start };
+    if merged.is_timed_out {
+        reached = WalkEnd::TimedOut;
     }
-    Ok(render(workspace, &asked, &found, reached))
+    Ok(render(workspace, &request, &merged, reached))
 }
 
 fn render(
     workspace: &Workspace,
-    asked: &hints::Searched<'_>,
-    found: &Looker<'_>,
-    reached: Reached,
-) -> ToolOutput {
+    request: &suggestions::SearchRequest<'_>,
+    merged: &FileSearcher<'_>,
+    reached: WalkEnd,
+) -> ToolAnswer {
     let limits = &workspace.limits;
     let mut text = String::new();
     let mut matches = Vec::new();
-    let all = found.kept.iter().flat_map(|(path, hits)| hits.iter().map(move |hit| (path, hit)));
+    let all =
+        merged.hits_by_path.iter().flat_map(|(path, hits)| hits.iter().map(move |hit| (path, hit)));
     for (path, hit) in all.take(limits.results_max) {
         let path = path.to_string_lossy();
         let line = format!("{path}:{}:{}\n", hit.line, hit.text);
@@ -99,56 +112,61 @@ fn render(
         }
         matches.push(fields);
     }
-    let has_more = found.matches > matches.len() as u64;
+    let has_more = merged.matches > matches.len() as u64;
     let shown = matches.len();
     let cut = matches.iter().any(|hit| hit.get("cut").is_some());
-    let unsearched: Vec<Value> = found
+    let unsearched: Vec<Value> = merged
         .unsearched
         .iter()
         .map(|(path, why)| json!({ "path": path.to_string_lossy(), "reason": why }))
         .collect();
     let structured = json!({
-        "pattern": asked.pattern,
-        "path": asked.path.as_str(),
-        "glob": asked.glob,
+        "pattern": request.pattern,
+        "path": request.path.as_str(),
+        "glob": request.glob,
         "matches_shown": shown,
-        "total_matches": found.matches,
-        "files_matched": found.files_matched,
+        "total_matches": merged.matches,
+        "files_matched": merged.files_matched,
         "has_more": has_more,
-        "complete": reached == Reached::End,
-        "timed_out": reached == Reached::Time,
+        "complete": reached == WalkEnd::Complete,
+        "timed_out": reached == WalkEnd::TimedOut,
         "unsearched": unsearched,
         "matches": matches,
     });
-    let mut output = ToolOutput { text, structured };
+    let mut output = ToolAnswer { text, structured };
     if has_more {
-        let (total, files) = (found.matches, found.files_matched);
-        output.note(&format!(
-            "{shown} of {total} matching lines in {files} files; narrow the pattern, the path or the glob"
+        let (total, files) = (merged.matches, merged.files_matched);
+        output.add_note(&format!(
+            "{shown} of {total} matching lines in {files} files; narrow the pattern, `path` or `glob`"
         ));
     }
     if cut {
-        output.note("long lines are cut around the match");
+        output.add_note("long lines are cut around the match");
     }
-    for (path, why) in &found.unsearched {
-        output.note(&format!("not searched: {}: {why}", path.to_string_lossy()));
+    for (path, why) in &merged.unsearched {
+        output.add_note(&format!("not searched: {}: {why}", path.to_string_lossy()));
     }
     match reached {
-        // Whoever had no time for it has none for hints.
-        Reached::Time if found.matches == 0 => output.note("no matches found so far"),
-        _ if found.matches == 0 => {
-            let guidance = hints::for_search(workspace, asked, found.looked, &found.skipped);
-            output.guide("no matches found.", &guidance);
+        // If the search ran out of time, there is no time for suggestions either.
+        WalkEnd::TimedOut if merged.matches == 0 => output.add_note("no matches merged so far"),
+        _ if merged.matches == 0 => {
+            let guidance = suggestions::suggest_after_search(
+                workspace,
+                request,
+                merged.files_searched,
+                &merged.skipped,
+            );
+            output.add_guidance("no matches found.", &guidance);
         }
         _ => {}
     }
     match reached {
-        Reached::End => {}
-        Reached::Bound => {
-            output.note("the tree is too large, only a part was searched; give a path");
+        WalkEnd::Complete => {}
+        WalkEnd::Stopped => {
+            output.add_note("the tree is too large and was searched only in part; give a `path`");
         }
-        Reached::Time => output.note(&format!(
-            "the time was up after {} ms, only a part was searched; give a path or a glob",
+        WalkEnd::TimedOut => output.add_note(&format!(
+            "the search stopped after {} ms and is incomplete; give a `path` or a `glob`",
             limits.search_ms_max
         )),
     }

@@ -1,22 +1,21 @@
-//! One command line, run with an end.
+//! Runs one command line with a time limit, and ends everything it started.
 //!
-//! A command may fork, detach, ignore signals, print for ever or wait for
-//! somebody. So a process of its own, the supervisor, stands above each one: it
-//! adopts what its parents leave behind, and nothing is left when it reports.
-//! Safe Rust can't prepare a process between fork and exec, so the supervisor is
-//! this program again, started with [`CHILD`] as its only word.
+//! A command may fork, detach, ignore signals, print forever or wait for input. So each command has
+//! its own supervisor process. The supervisor adopts processes whose parents ended, and ends all of
+//! them before it reports. Safe Rust can't prepare a process between fork and exec, so the
+//! supervisor is the current program, started again with the argument [`SUPERVISOR_ARGUMENT`].
 
-mod apply;
+mod apply_layer;
+mod artifact_sink;
 mod cancel;
-mod child;
 mod confine;
 mod descendants;
 mod environment;
-mod keep;
 mod layers;
 mod output;
 mod relative;
-mod supervised;
+mod supervised_command;
+mod supervisor;
 mod tool;
 mod wire;
 
@@ -24,56 +23,57 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-pub use self::cancel::Cancel;
-pub use self::child::child;
-pub use self::descendants::{adopt, end_adopted};
-pub use self::keep::{Artifact, Keep};
-pub(crate) use self::layers::{LAYER, Layers, clear_left};
-pub use self::output::{Kept, Text};
-pub use self::relative::Roots;
-use self::supervised::Supervised;
+pub use self::artifact_sink::{Artifact, ArtifactSink};
+pub use self::cancel::CancelSignal;
+pub use self::descendants::{adopt_orphans, end_descendants};
+pub(crate) use self::layers::{LAYER_PREFIX, LayerPaths, remove_stale_layers};
+pub use self::output::{OutputBuffer, OutputText};
+pub use self::relative::WorkspaceRoots;
+use self::supervised_command::SupervisedCommand;
+pub use self::supervisor::supervisor_main;
 pub(crate) use self::tool::{call, call_within, spec};
 
-/// The word after a program's name that makes it a supervisor: whoever embeds
-/// [`run`] calls [`child`] when it is started with it.
-pub const CHILD: &str = "shell-child";
+/// The argument that makes a program the supervisor. A program that calls [`run_command`] must call
+/// [`supervisor_main`] when it is started with this argument.
+pub const SUPERVISOR_ARGUMENT: &str = "shell-child";
 
-/// The longest command line: the system takes no longer single argument.
+/// The longest command line. Linux accepts no longer single argument.
 pub const COMMAND_BYTES_MAX: usize = (128 << 10) - 1;
 
-/// How much of an output is kept as an artifact.
+/// How much of an output is stored as an artifact.
 const ARTIFACT_BYTES_MAX: usize = 16 << 20;
 
-/// Shells that are looked for, the best first: agents write for the first.
+/// The shells that are tried, in this order. Agents write commands for bash.
 const SHELLS: [&str; 3] = ["/bin/bash", "/usr/bin/bash", "/bin/sh"];
 
-/// How long a command may run, what it may print, and where it may write.
+/// The limits of a command: its run time, its output, and where it may write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShellLimits {
-    /// When it is ended, however far it is.
+    /// The timeout, after which the command is ended.
     pub timeout_ms: u64,
-    /// How long it may tidy up then, before it is ended for good.
+    /// How long the command may clean up after the timeout before it is killed.
     pub grace_ms: u64,
-    /// How much of its output is kept: half from the beginning, half from the end.
+    /// How much of the output is shown: half from the start, half from the end.
     pub output_bytes_max: usize,
-    /// How much it may print before it is ended.
+    /// How much the command may print before it is ended.
     pub printed_bytes_max: u64,
-    /// Where it may write besides the workspace and the directory for temporary files.
+    /// Directories that the command may write to, in addition to the workspace and the directory
+    /// for temporary files.
     pub writable: Vec<PathBuf>,
-    /// Variables it gets although their names look like secrets.
+    /// Environment variables that the command gets although their names look like secrets.
     pub environment: Vec<String>,
-    /// Variables it does not get although their names look like nothing.
+    /// Environment variables that the command does not get although their names look harmless.
     pub hidden: Vec<String>,
-    /// Whether it is kept from writing elsewhere.
-    pub confine: Confine,
-    /// The shell that reads it.
+    /// Whether the command is prevented from writing elsewhere.
+    pub confine: ConfineMode,
+    /// The shell that runs the command line.
     pub shell: PathBuf,
-    /// The program that stands above it, if not the one that runs.
+    /// The program of the supervisor, if it is not the current program.
     pub supervisor: Option<PathBuf>,
-    /// Whether it is to be ended before its time.
-    pub cancel: Cancel,
-    /// Who keeps all that it printed where that is not shown, or where it failed.
-    pub keep: Keep,
+    /// Tells when the command must be cancelled.
+    pub cancel: CancelSignal,
+    /// Stores the whole output if only a part of it is shown or the command failed.
+    pub artifact_sink: ArtifactSink,
 }
 
 impl Default for ShellLimits {
@@ -87,82 +87,82 @@ impl Default for ShellLimits {
             writable: Vec::new(),
             environment: Vec::new(),
             hidden: Vec::new(),
-            confine: Confine::WherePossible,
+            confine: ConfineMode::WherePossible,
             shell: PathBuf::from(there.unwrap_or("/bin/sh")),
             supervisor: None,
-            cancel: Cancel::default(),
-            keep: Keep::default(),
+            cancel: CancelSignal::default(),
+            artifact_sink: ArtifactSink::default(),
         }
     }
 }
 
-/// Whether a command is kept from writing outside of the workspace.
+/// Whether a command is prevented from writing outside of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Confine {
-    /// As far as the kernel can.
+pub enum ConfineMode {
+    /// As far as the kernel supports it.
     WherePossible,
-    /// Completely, or it is not run.
+    /// Completely; if the kernel does not support it, the command is not run.
     Required,
-    /// No.
+    /// Not at all.
     Off,
 }
 
-/// How far a command was kept from writing outside of the workspace.
+/// How far a command was prevented from writing outside of the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confinement {
     /// Completely.
     Full,
-    /// As far as an older kernel can.
+    /// As far as an older kernel supports it.
     Partial,
     /// Not at all.
     None,
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a field that the agent reads")]
 pub struct ShellOutput {
-    /// Its exit code, if it ended by itself.
+    /// The exit code, if no signal ended the command.
     pub exit_code: Option<i32>,
-    /// The signal that ended it.
+    /// The signal that ended the command.
     pub signal: Option<i32>,
-    /// Whether it ran out of time.
+    /// Whether the timeout ended the command.
     pub timed_out: bool,
-    /// Whether it was ended because it printed too much.
+    /// Whether the command was ended because it printed too much.
     pub printed_too_much: bool,
-    /// Whether it was ended from outside, before its time.
+    /// Whether the caller cancelled the command.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cancelled: bool,
-    /// What it printed, both streams as a terminal shows them, paths within the
-    /// workspace relative to it.
+    /// The output of both streams, in the order of a terminal. Paths in the workspace are relative
+    /// to it.
     pub output: String,
-    /// Whether the middle of it is missing.
+    /// Whether the middle of the output is missing.
     pub truncated: bool,
-    /// Whether some of it was no text, and is shown as `�`.
+    /// Whether the output contained bytes that are not text; they are shown as `�`.
     pub lossy: bool,
-    /// How much it printed.
+    /// How many bytes the command printed.
     pub bytes_total: u64,
-    /// How many processes were still at work when it ended, and were ended.
+    /// How many background processes were still running when the command ended, and were ended.
     pub processes_ended: u32,
-    /// How many of them could not be ended.
+    /// How many processes could not be ended.
     pub processes_left: u32,
-    /// How far it was kept from writing outside of the workspace.
+    /// How far the command was prevented from writing outside of the workspace.
     pub confinement: Confinement,
-    /// Where all of the output lies, where not all is shown or the command failed.
+    /// Where the whole output is stored, if only a part is shown or the command failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub artifact: Option<Artifact>,
-    /// Why it does not.
+    /// Why the whole output could not be stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_kept: Option<String>,
 }
 
 impl ShellOutput {
-    /// Has all of the output kept, if that is of use.
-    fn keep(mut self, whole: &str, keep: &Keep) -> Self {
+    /// Stores the whole output, if the answer shows only a part of it or the command failed.
+    fn store_artifact(mut self, whole: &str, keep: &ArtifactSink) -> Self {
         if !whole.is_empty() && (self.truncated || !self.succeeded()) {
-            match keep.keep(whole) {
+            match keep.store(whole) {
                 Some(Ok(artifact)) => self.artifact = Some(artifact),
                 Some(Err(why)) => self.not_kept = Some(why),
                 None => {}
@@ -171,12 +171,12 @@ impl ShellOutput {
         self
     }
 
-    /// Whether it did what it was to do, as far as its exit code says.
+    /// Whether the command succeeded, according to its exit code.
     pub fn succeeded(&self) -> bool {
         self.exit_code == Some(0) && !self.timed_out && !self.printed_too_much && !self.cancelled
     }
 
-    /// The output, and below it what is not to be overlooked.
+    /// The output, followed by notes about how the command ended.
     pub fn render_text(&self) -> String {
         let mut text = self.output.clone();
         if !text.is_empty() && !text.ends_with('\n') {
@@ -188,33 +188,33 @@ impl ShellOutput {
             text.push_str("]\n");
         };
         if self.timed_out {
-            say("it ran out of time and was ended; run less at once");
+            say("the command timed out and was ended; run less at once");
         }
         if self.printed_too_much {
-            say("it printed too much and was ended; send what it prints to a file");
+            say("the command printed too much and was ended; redirect its output to a file");
         }
         if self.cancelled {
-            say("it was ended from outside, before its time");
+            say("the command was cancelled");
         }
         if let (Some(artifact), true) = (&self.artifact, self.truncated) {
             let Artifact { file, cursor, bytes } = artifact;
             say(&format!(
-                "{bytes} bytes of it lie in `{file}` for now; read them with `jackline_page` \
-                 {{\"cursor\":\"{cursor}\"}}"
+                "{bytes} bytes of the output are stored in `{file}`; read them with \
+                 `jackline_page` {{\"cursor\":\"{cursor}\"}}"
             ));
         }
         if let Some(why) = &self.not_kept {
-            say(&format!("what is not shown could not be kept: {why}"));
+            say(&format!("the rest of the output could not be stored: {why}"));
         }
         match (self.exit_code, self.signal) {
             (Some(code), _) => say(&format!("exit code {code}")),
             (None, Some(signal)) => say(&format!("ended by signal {signal}")),
-            (None, None) => say("ended"),
+            (None, None) => say("ended without an exit code"),
         }
         match self.processes_ended {
             0 => {}
-            1 => say("a process that it left running was ended"),
-            many => say(&format!("{many} processes that it left running were ended")),
+            1 => say("a process that the command left running was ended"),
+            many => say(&format!("{many} processes that the command left running were ended")),
         }
         if self.processes_left > 0 {
             say(&format!("{} processes could not be ended", self.processes_left));
@@ -223,114 +223,123 @@ impl ShellOutput {
     }
 }
 
-/// Why a command was not run, or why nobody knows what came of it.
+/// Why a command was not run, or why its result is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum ShellError {
-    /// There is nothing to run.
+    /// The command line is empty.
     #[error("the command is empty")]
     Empty,
-    /// No system takes it.
-    #[error("the command holds a NUL byte")]
-    Nul,
-    /// No system takes it.
+    /// The command line contains a NUL byte, which the system does not accept.
+    #[error("the command contains a NUL byte")]
+    ContainsNul,
+    /// The command line is longer than the system accepts.
     #[error("the command has {bytes} bytes, more than {COMMAND_BYTES_MAX}")]
     TooLong {
-        /// How long it is.
+        /// The length of the command line.
         bytes: usize,
     },
-    /// There is no such directory.
-    #[error("can't work in the workspace")]
+    /// The workspace directory is missing.
+    #[error("can't open the workspace directory")]
     Root(#[source] std::io::Error),
-    /// There is no such shell.
-    #[error("there is no shell `{}`", shell.display())]
+    /// The shell is missing.
+    #[error("the shell `{}` does not exist", shell.display())]
     ShellMissing {
-        /// Where it was looked for.
+        /// The path of the shell.
         shell: PathBuf,
     },
-    /// It must be confined, and can't be.
-    #[error("the command can't be kept within the workspace: {reason}")]
+    /// The command must be confined, and the kernel can't do it.
+    #[error("the command can't be confined to the workspace: {reason}")]
     NotConfined {
-        /// What the kernel lacks.
+        /// What the kernel does not support.
         reason: String,
     },
-    /// This kernel lays nothing over the workspace. Nothing was run.
-    #[error("nothing can be laid over the workspace")]
+    /// The kernel can't mount an overlay on the workspace. Nothing was run.
+    #[error("can't mount an overlay on the workspace")]
     NotLayered,
     /// The shell could not be started.
     #[error("can't start the shell: {reason}")]
     Start {
-        /// What the system says.
+        /// The error of the system.
         reason: String,
     },
-    /// The supervisor could not be started, or spoken with.
-    #[error("can't run the supervisor of a command")]
+    /// The supervisor could not be started, or the connection to it failed.
+    #[error("can't run the command supervisor")]
     Supervisor(#[source] std::io::Error),
-    /// The program that should supervise does something else.
-    #[error("`{}` is no supervisor of commands", program.display())]
-    Stranger {
+    /// The program that should be the supervisor did not answer as one.
+    #[error("`{}` is not a command supervisor", program.display())]
+    NotASupervisor {
         /// The program.
         program: PathBuf,
     },
-    /// The supervisor was ended before it could report.
-    #[error("the supervisor was ended before the command was")]
+    /// The supervisor was killed before it could report.
+    #[error("the command supervisor was killed before it could report how the command ended")]
     Lost,
 }
 
 impl ShellError {
-    /// The error as a word.
+    /// The error code in JSON.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Empty => "empty_command",
-            Self::Nul => "invalid_command",
+            Self::ContainsNul => "invalid_command",
             Self::TooLong { .. } => "command_too_long",
             Self::Root(_) => "workspace_missing",
             Self::ShellMissing { .. } => "shell_missing",
             Self::NotConfined { .. } => "not_confined",
             Self::NotLayered => "not_layered",
             Self::Start { .. } => "shell_not_started",
-            Self::Supervisor(_) | Self::Stranger { .. } => "supervisor_broken",
+            Self::Supervisor(_) | Self::NotASupervisor { .. } => "supervisor_broken",
             Self::Lost => "supervisor_lost",
         }
     }
 
-    /// What can be done about it.
+    /// What the caller can do about the error.
     pub fn guidance(&self) -> &'static str {
         match self {
-            Self::Empty => "say what to run in `command`",
-            Self::Nul => "leave the NUL byte out; `printf '\\0'` makes one",
-            Self::TooLong { .. } => "write the script to a file with `write_file`, and run that",
-            Self::Root(_) => "the directory of the workspace is gone or closed: tell a person",
-            Self::ShellMissing { .. } => "this machine runs no commands: use the other tools",
+            Self::Empty => "put the command line into `command`",
+            Self::ContainsNul => "remove the NUL byte; `printf '\\0'` prints one",
+            Self::TooLong { .. } => {
+                "write the script to a file with `write_file`, and run the file"
+            }
+            Self::Root(_) => "the workspace directory is missing or not accessible: tell the user",
+            Self::ShellMissing { .. } => {
+                "commands can't be run on this machine: use the other tools"
+            }
             Self::NotConfined { .. } => {
-                "this kernel can't confine commands as demanded: use the other tools"
+                "this kernel can't confine commands as the definition requires: use the other tools"
             }
             Self::NotLayered | Self::Start { .. } | Self::Supervisor(_) => {
-                "try once more, then tell a person"
+                "try once more, then tell the user"
             }
-            Self::Stranger { .. } => "the installation is broken: tell a person",
-            Self::Lost => "what the command did is unknown: look before you run it again",
+            Self::NotASupervisor { .. } => "the installation of Jackline is broken: tell the user",
+            Self::Lost => "it is unknown what the command did: check that before you run it again",
         }
     }
 }
 
-/// Runs a command line in the workspace and waits for its end. When it returns,
-/// nothing that the command started is at work any more, or the output counts it.
-pub fn run(root: &Path, limits: &ShellLimits, command: &str) -> Result<ShellOutput, ShellError> {
-    run_over(root, limits, command, None)
-}
-
-/// The same, where what the command writes into the workspace goes into a layer over it.
-fn run_over(
+/// Runs a command line in the workspace and waits for its end. When it returns, every process of
+/// the command has ended, or `processes_left` counts it.
+pub fn run_command(
     root: &Path,
     limits: &ShellLimits,
     command: &str,
-    layers: Option<&Layers>,
+) -> Result<ShellOutput, ShellError> {
+    run_command_over(root, limits, command, None)
+}
+
+/// Like [`run_command`], but writes of the command go into an overlay layer instead of the
+/// workspace.
+fn run_command_over(
+    root: &Path,
+    limits: &ShellLimits,
+    command: &str,
+    layers: Option<&LayerPaths>,
 ) -> Result<ShellOutput, ShellError> {
     if command.trim().is_empty() {
         return Err(ShellError::Empty);
     }
     if command.contains('\0') {
-        return Err(ShellError::Nul);
+        return Err(ShellError::ContainsNul);
     }
     if command.len() > COMMAND_BYTES_MAX {
         return Err(ShellError::TooLong { bytes: command.len() });
@@ -338,29 +347,30 @@ fn run_over(
     if !limits.shell.is_file() {
         return Err(ShellError::ShellMissing { shell: limits.shell.clone() });
     }
-    let roots = Roots::new(root).map_err(ShellError::Root)?;
-    let held = if limits.keep.is_possible() { ARTIFACT_BYTES_MAX } else { 0 };
-    let mut kept = Kept::new(limits.output_bytes_max).holding(held);
-    let supervised = Supervised::start(roots.canonical(), limits, command, layers)?;
-    let heard = supervised.listen(limits, &mut kept)?;
-    let bytes_total = kept.bytes_total();
-    let whole = roots.relative(&kept.whole());
-    let text = kept.finish();
+    let roots = WorkspaceRoots::new(root).map_err(ShellError::Root)?;
+    let artifact_bytes_max =
+        if limits.artifact_sink.is_possible() { ARTIFACT_BYTES_MAX } else { 0 };
+    let mut buffer = OutputBuffer::new(limits.output_bytes_max).storing_whole(artifact_bytes_max);
+    let supervised = SupervisedCommand::start(roots.canonical(), limits, command, layers)?;
+    let outcome = supervised.wait_for_end(limits, &mut buffer)?;
+    let bytes_total = buffer.bytes_total();
+    let whole = roots.relative(&buffer.whole());
+    let text = buffer.finish();
     let output = ShellOutput {
-        exit_code: heard.ended.exit_code,
-        signal: heard.ended.signal,
-        timed_out: heard.ended.timed_out,
-        printed_too_much: heard.printed_too_much,
-        cancelled: heard.cancelled,
+        exit_code: outcome.end.exit_code,
+        signal: outcome.end.signal,
+        timed_out: outcome.end.timed_out,
+        printed_too_much: outcome.printed_too_much,
+        cancelled: outcome.cancelled,
         output: roots.relative(&text.shown),
         truncated: text.truncated,
         lossy: text.lossy,
         bytes_total,
-        processes_ended: heard.ended.stragglers,
-        processes_left: heard.ended.left,
-        confinement: heard.ended.confinement,
+        processes_ended: outcome.end.stragglers,
+        processes_left: outcome.end.left,
+        confinement: outcome.end.confinement,
         artifact: None,
         not_kept: None,
     };
-    Ok(output.keep(&whole, &limits.keep))
+    Ok(output.store_artifact(&whole, &limits.artifact_sink))
 }

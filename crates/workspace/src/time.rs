@@ -1,41 +1,41 @@
-//! How long a tool may look for something.
+//! Time limits of the tools.
 
 use std::io::{self, Read};
 
-/// A moment after which nobody looks any further.
+/// The time at which a search stops.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Deadline {
+pub(crate) struct SearchDeadline {
     until_ms: u64,
 }
 
-impl Deadline {
-    pub(crate) fn after_ms(ms: u64) -> Deadline {
-        Deadline { until_ms: boot_ms().saturating_add(ms) }
+impl SearchDeadline {
+    pub(crate) fn after_ms(ms: u64) -> SearchDeadline {
+        SearchDeadline { until_ms: boot_ms().saturating_add(ms) }
     }
 
-    pub(crate) fn is_over(self) -> bool {
+    pub(crate) fn has_passed(self) -> bool {
         boot_ms() >= self.until_ms
     }
 }
 
-/// Something to read that fails once the time is up: one file may take all of it.
-pub(crate) struct Timed<R> {
+/// A reader that fails after the deadline, because a single file could take all of the time.
+pub(crate) struct TimedReader<R> {
     pub(crate) inner: R,
-    pub(crate) deadline: Deadline,
-    pub(crate) is_up: bool,
+    pub(crate) deadline: SearchDeadline,
+    pub(crate) is_timed_out: bool,
 }
 
-impl<R: Read> Read for Timed<R> {
+impl<R: Read> Read for TimedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.deadline.is_over() {
-            self.is_up = true;
+        if self.deadline.has_passed() {
+            self.is_timed_out = true;
             return Err(io::ErrorKind::TimedOut.into());
         }
         self.inner.read(buffer)
     }
 }
 
-/// Milliseconds that only ever go forward.
+/// Milliseconds of a clock that never goes back.
 pub(crate) fn boot_ms() -> u64 {
     let since = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     since.tv_sec.unsigned_abs() * 1000 + since.tv_nsec.unsigned_abs() / 1_000_000

@@ -1,55 +1,55 @@
-//! The tools by name: what they are called with, and who answers.
+//! The workspace tools by name, with their specifications and handlers.
 
 use std::path::Path;
 use std::sync::LazyLock;
 
-use jackline_engine::nearest;
+use jackline_engine::nearest_name;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::error::{Code, OpenError, ToolError};
+use crate::error::{OpenError, ToolError, ToolErrorCode};
 use crate::guidance::Guidance;
 use crate::jail::Jail;
-use crate::limits::Limits;
-use crate::read::Pieces;
-use crate::shell::{Cancel, ShellLimits};
-use crate::transaction::Attempt;
+use crate::limits::WorkspaceLimits;
+use crate::read::PartialLines;
+use crate::shell::{CancelSignal, ShellLimits};
+use crate::transaction::OpenAttempts;
 use crate::{edit, find, list, read, search, shell, write};
 
-/// A directory and the tools to work in it.
+/// A workspace directory and the tools that work in it.
 #[derive(Debug)]
 pub struct Workspace {
     pub(crate) jail: Jail,
-    pub(crate) limits: Limits,
-    pub(crate) attempt: Attempt,
-    pub(crate) pieces: Pieces,
+    pub(crate) limits: WorkspaceLimits,
+    pub(crate) attempts: OpenAttempts,
+    pub(crate) partial_lines: PartialLines,
 }
 
-/// What is said about a tool to whoever calls it.
+/// The description of a tool for its callers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolSpec {
-    /// Its name.
+    /// The name of the tool.
     pub name: &'static str,
-    /// What it does, for a model.
+    /// The description for a model.
     pub description: &'static str,
     /// The JSON Schema of its arguments.
     pub input_schema: Value,
-    /// Whether it leaves everything as it is.
+    /// Whether the tool changes nothing.
     pub read_only: bool,
 }
 
-/// What a tool answers, twice: as text, and as fields.
+/// The answer of a tool, as text and as JSON fields.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ToolOutput {
-    /// For reading.
+pub struct ToolAnswer {
+    /// The text for a model.
     pub text: String,
-    /// The same for programs, complete in itself.
+    /// The same information for programs.
     pub structured: Value,
 }
 
-impl ToolOutput {
-    /// Adds to the text what is said about the answer, and is not part of it.
-    pub(crate) fn note(&mut self, note: &str) {
+impl ToolAnswer {
+    /// Adds a note about the answer to the text, in square brackets.
+    pub(crate) fn add_note(&mut self, note: &str) {
         if !self.text.is_empty() && !self.text.ends_with('\n') {
             self.text.push('\n');
         }
@@ -58,21 +58,21 @@ impl ToolOutput {
         }
     }
 
-    /// Adds guidance, as text and as a field.
-    pub(crate) fn guide(&mut self, nothing: &str, guidance: &Guidance) {
-        self.note(format!("{nothing} {}", guidance.text).trim_start());
+    /// Adds suggestions to the text, and as a field.
+    pub(crate) fn add_guidance(&mut self, nothing: &str, guidance: &Guidance) {
+        self.add_note(format!("{nothing} {}", guidance.text).trim_start());
         if let Some(fields) = self.structured.as_object_mut() {
             fields.insert("guidance".to_owned(), json!(guidance));
         }
     }
 }
 
-/// Who answers a call.
-type Answer = fn(&Workspace, &Value) -> Result<ToolOutput, ToolError>;
+/// The function that answers the calls of a tool.
+type ToolHandler = fn(&Workspace, &Value) -> Result<ToolAnswer, ToolError>;
 
-static TOOLS: LazyLock<Vec<(ToolSpec, Answer)>> = LazyLock::new(|| {
+static TOOLS: LazyLock<Vec<(ToolSpec, ToolHandler)>> = LazyLock::new(|| {
     vec![
-        (read::spec(), read::call as Answer),
+        (read::spec(), read::call as ToolHandler),
         (list::spec(), list::call),
         (search::spec(), search::call),
         (find::spec(), find::call),
@@ -85,17 +85,22 @@ static TOOLS: LazyLock<Vec<(ToolSpec, Answer)>> = LazyLock::new(|| {
 static SPECS: LazyLock<Vec<ToolSpec>> =
     LazyLock::new(|| TOOLS.iter().map(|(spec, _)| spec.clone()).collect());
 
-/// All tools, in the order that they are shown in.
+/// All tools, in display order.
 pub fn tools() -> &'static [ToolSpec] {
     &SPECS
 }
 
 impl Workspace {
-    /// Opens a directory to work in. It stays open, even if it is moved.
-    pub fn open(root: impl AsRef<Path>, limits: Limits) -> Result<Workspace, OpenError> {
+    /// Opens a directory as a workspace. It stays open even if it is moved.
+    pub fn open(root: impl AsRef<Path>, limits: WorkspaceLimits) -> Result<Workspace, OpenError> {
         let jail = Jail::open(root.as_ref())?;
-        let (attempt, pieces) = (Attempt::default(), Pieces::default());
-        Ok(Workspace { jail, limits: limits.workable(), attempt, pieces })
+        let (attempt, pieces) = (OpenAttempts::default(), PartialLines::default());
+        Ok(Workspace {
+            jail,
+            limits: limits.raised_to_minimum(),
+            attempts: attempt,
+            partial_lines: pieces,
+        })
     }
 
     /// All tools; the same for every workspace.
@@ -103,22 +108,22 @@ impl Workspace {
         tools()
     }
 
-    /// Calls a tool by its name.
-    pub fn call(&self, name: &str, args: &Value) -> Result<ToolOutput, ToolError> {
+    /// Calls a tool by name.
+    pub fn call(&self, name: &str, args: &Value) -> Result<ToolAnswer, ToolError> {
         match TOOLS.iter().find(|(spec, _)| spec.name == name) {
             Some((_, answer)) => answer(self, args),
-            None => Err(unknown(name)),
+            None => Err(unknown_tool(name)),
         }
     }
 
-    /// The same for a call that may be taken back. Only a command takes long enough for that;
-    /// it is ended, with everything it has started.
+    /// Calls a tool that can be cancelled. Only a command runs long enough for that; cancelling
+    /// ends it and every process it started.
     pub fn call_until(
         &self,
         name: &str,
         args: &Value,
-        cancel: &Cancel,
-    ) -> Result<ToolOutput, ToolError> {
+        cancel: &CancelSignal,
+    ) -> Result<ToolAnswer, ToolError> {
         if name != SHELL {
             return self.call(name, args);
         }
@@ -127,28 +132,28 @@ impl Workspace {
     }
 }
 
-/// The tool that runs commands.
+/// The name of the tool that runs commands.
 pub const SHELL: &str = "shell";
 
-/// The tool that writes a whole file.
+/// The name of the tool that writes a whole file.
 pub const WRITE_FILE: &str = "write_file";
 
-/// The tool that changes a part of a file.
+/// The name of the tool that replaces a part of a file.
 pub const EDIT_FILE: &str = "edit_file";
 
-fn unknown(name: &str) -> ToolError {
+fn unknown_tool(name: &str) -> ToolError {
     let names = || tools().iter().map(|spec| spec.name);
     let all: Vec<String> = names().map(|name| format!("`{name}`")).collect();
-    let meant = nearest(name, names());
+    let meant = nearest_name(name, names());
     let meant = meant.map_or_else(String::new, |meant| format!("Did you mean `{meant}`? "));
-    ToolError::new(Code::UnknownTool, format!("there is no tool `{name}`"))
-        .advice(format!("{meant}There are {}.", all.join(", ")))
+    ToolError::new(ToolErrorCode::UnknownTool, format!("there is no tool `{name}`"))
+        .with_advice(format!("{meant}The tools are {}.", all.join(", ")))
 }
 
-/// The schema of arguments: a property with its type and its sentence each.
+/// The JSON schema of arguments. Each property has a name, a type and a description.
 pub(crate) fn schema(required: &[&str], properties: &[(&str, &str, &str)]) -> Value {
-    let property = |(name, kind, says): &(&str, &str, &str)| {
-        let mut schema = json!({ "type": kind, "description": says });
+    let property = |(name, kind, description): &(&str, &str, &str)| {
+        let mut schema = json!({ "type": kind, "description": description });
         if let (Some(fields), "integer") = (schema.as_object_mut(), *kind) {
             fields.insert("minimum".to_owned(), json!(i32::from(*name != "line_offset")));
         }

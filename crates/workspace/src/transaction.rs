@@ -1,4 +1,4 @@
-//! A workspace within an attempt: everything its tools write can be undone.
+//! Attempts in a workspace: every change of their tools can be undone.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -7,110 +7,120 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::io::Errno;
 
-use crate::error::{Code, ToolError};
-use crate::jail::{Inside, Place};
-use crate::shell::LAYER;
+use crate::error::{ToolError, ToolErrorCode};
+use crate::jail::{ResolvedPath, WorkspacePath};
+use crate::shell::LAYER_PREFIX;
 use crate::tools::Workspace;
-use crate::undo::{Image, Undo, UndoError, Undone};
+use crate::undo::{PathImage, UndoError, UndoReport, UndoTransaction};
 use crate::write::temporary_name;
 
-/// The attempts that are under way, the innermost last. Each log tells of everything that
-/// was done since it began, so that an outer attempt is undone with all that inner ones did.
+/// The running attempts, the innermost last. Each undo log contains all changes since its attempt
+/// began, so undoing an outer attempt also undoes the inner ones.
 #[derive(Debug, Default)]
-pub(crate) struct Attempt(Mutex<Vec<Undo>>);
+pub(crate) struct OpenAttempts(Mutex<Vec<UndoTransaction>>);
 
-impl Attempt {
-    fn lock(&self) -> MutexGuard<'_, Vec<Undo>> {
+impl OpenAttempts {
+    fn lock(&self) -> MutexGuard<'_, Vec<UndoTransaction>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Workspace {
-    /// Begins an attempt, whose undo log is kept in a directory outside the workspace. Within
-    /// one that is under way it is a part of that.
-    pub fn begin(&self, directory: &Path) -> Result<(), UndoError> {
-        let undo = Undo::begin(self.jail.real(), directory)?;
-        self.attempt.lock().push(undo);
+    /// Starts an attempt and stores its undo log in a directory outside of the workspace. If
+    /// another attempt is running, the new one is nested in it.
+    pub fn begin_attempt(&self, directory: &Path) -> Result<(), UndoError> {
+        let undo = UndoTransaction::begin(self.jail.real(), directory)?;
+        self.attempts.lock().push(undo);
         Ok(())
     }
 
-    /// What the innermost attempt wrote stays, unless one around it is undone.
-    pub fn commit(&self) -> Result<(), UndoError> {
-        let innermost = self.attempt.lock().pop();
-        innermost.map_or(Ok(()), Undo::commit)
+    /// Commits the innermost attempt. Its changes stay, unless an attempt around it is rolled back.
+    pub fn commit_attempt(&self) -> Result<(), UndoError> {
+        let innermost = self.attempts.lock().pop();
+        innermost.map_or(Ok(()), UndoTransaction::commit)
     }
 
-    /// What the innermost attempt wrote is undone.
-    pub fn roll_back(&self) -> Result<Undone, UndoError> {
-        let innermost = self.attempt.lock().pop();
-        innermost.map_or_else(|| Ok(Undone::default()), Undo::roll_back)
+    /// Rolls back the innermost attempt: undoes its changes.
+    pub fn roll_back_attempt(&self) -> Result<UndoReport, UndoError> {
+        let innermost = self.attempts.lock().pop();
+        innermost.map_or_else(|| Ok(UndoReport::default()), UndoTransaction::roll_back)
     }
 
-    /// Where a file is to be put. Directories that are made on the way are written down
-    /// before.
-    pub(crate) fn place(&self, path: &Inside) -> Result<Place, ToolError> {
+    /// Resolves the path of a file to be written. Directories that it creates are recorded in the
+    /// undo log first.
+    pub(crate) fn resolve_for_write(
+        &self,
+        path: &WorkspacePath,
+    ) -> Result<ResolvedPath, ToolError> {
         let mut failed = None;
-        let place = self.jail.place(path, &mut |parent, name| {
-            self.keep(parent, name, path, &Image::Directory { mode: None }, None).map_err(|error| {
-                failed = Some(error);
-                Errno::IO
-            })
+        let place = self.jail.resolve_for_write(path, &mut |parent, name| {
+            self.record_change_at(parent, name, path, &PathImage::Directory { mode: None }, None)
+                .map_err(|error| {
+                    failed = Some(error);
+                    Errno::IO
+                })
         });
         match (place, failed) {
             (Err(_), Some(error)) => Err(error),
-            (place, _) => place.map_err(|errno| ToolError::system(errno, path.as_str())),
+            (place, _) => place.map_err(|errno| ToolError::from_errno(errno, path.as_str())),
         }
     }
 
-    /// Writes down what a file was and what it will be, and what it is written in first.
-    pub(crate) fn touch(
+    /// Records the current file, its new contents and the name of the temporary file in the undo
+    /// log.
+    pub(crate) fn record_write(
         &self,
-        place: &Place,
-        path: &Inside,
+        place: &ResolvedPath,
+        path: &WorkspacePath,
         content: &[u8],
         temporary: &str,
     ) -> Result<(), ToolError> {
         let (parent, name) = (place.parent.as_fd(), place.name.as_os_str());
-        self.keep(parent, name, path, &Image::of(content), Some(temporary))
+        self.record_change_at(parent, name, path, &PathImage::of_contents(content), Some(temporary))
     }
 
-    fn keep(
+    fn record_change_at(
         &self,
         parent: BorrowedFd<'_>,
         name: &OsStr,
-        path: &Inside,
-        becomes: &Image,
+        path: &WorkspacePath,
+        becomes: &PathImage,
         temporary: Option<&str>,
     ) -> Result<(), ToolError> {
-        if self.attempt.lock().is_empty() {
+        if self.attempts.lock().is_empty() {
             return Ok(());
         }
-        let real = self.jail.really(parent, &path.split().0).join(name);
-        let real = real.to_str().ok_or_else(|| refused(path.as_str(), "its path is not UTF-8"))?;
-        self.note(real, becomes, temporary)
+        let real = self.jail.real_relative_path(parent, &path.split().0).join(name);
+        let real =
+            real.to_str().ok_or_else(|| not_undoable(path.as_str(), "its path is not UTF-8"))?;
+        self.record_change(real, becomes, temporary)
     }
 
-    /// The same for a path that is the real one already.
-    pub(crate) fn note(
+    /// Records a change in the undo logs. The path is already the real path.
+    pub(crate) fn record_change(
         &self,
         real: &str,
-        becomes: &Image,
+        becomes: &PathImage,
         temporary: Option<&str>,
     ) -> Result<(), ToolError> {
-        for undo in self.attempt.lock().iter_mut() {
-            undo.before(real, becomes.clone(), temporary)
-                .map_err(|error| refused(real, &error.to_string()))?;
+        for undo in self.attempts.lock().iter_mut() {
+            undo.record_before(real, becomes.clone(), temporary)
+                .map_err(|error| not_undoable(real, &error.to_string()))?;
         }
         Ok(())
     }
 
-    /// Where a layer for a command may lie: with the log of the innermost attempt.
-    pub(crate) fn layer(&self) -> Option<PathBuf> {
-        let attempts = self.attempt.lock();
-        attempts.last().map(|undo| undo.directory().join(format!("{LAYER}{}", temporary_name())))
+    /// The directory for the overlay layer of a command: next to the undo log of the innermost
+    /// attempt.
+    pub(crate) fn layer_directory(&self) -> Option<PathBuf> {
+        let attempts = self.attempts.lock();
+        attempts
+            .last()
+            .map(|undo| undo.directory().join(format!("{LAYER_PREFIX}{}", temporary_name())))
     }
 }
 
-fn refused(path: &str, why: &str) -> ToolError {
-    ToolError::new(Code::NotUndoable, format!("`{path}` is not written: {why}")).at(path)
+fn not_undoable(path: &str, why: &str) -> ToolError {
+    ToolError::new(ToolErrorCode::NotUndoable, format!("`{path}` was not written: {why}"))
+        .with_path(path)
 }

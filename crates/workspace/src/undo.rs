@@ -1,15 +1,15 @@
-//! What an attempt did to files, so that it can be undone.
+//! Records file changes of an attempt, so that they can be undone.
 //!
-//! Before a file is touched for the first time, what it was is copied out of the
-//! workspace and written down, durably. So is what it is going to be: after a crash, a
-//! file that is neither was changed by somebody else, and is left alone.
+//! Before a file is changed for the first time, its contents are copied out of the workspace and
+//! recorded durably. Its new state is recorded too: after a crash, a file that matches neither
+//! state was changed by another program and is left alone.
 
-mod back;
 pub mod calls;
-mod image;
 mod log;
+mod path_image;
 mod plan;
 mod points;
+mod restore;
 
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
@@ -21,197 +21,197 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::OpenError;
 use crate::jail::Jail;
-use crate::shell::clear_left;
-use back::{Back, Restored, Unsynced};
-pub use image::Image;
-use log::{Entry, Log};
-pub use plan::{Plan, Step, Would, plan};
-use points::{Point, Points};
+use crate::shell::remove_stale_layers;
+use log::{UndoLog, UndoLogEntry};
+pub use path_image::PathImage;
+pub use plan::{UndoEffect, UndoPlan, UndoStep, plan_undo};
+use points::{UndoPoint, UndoPoints};
+use restore::{PathRestore, RestoreOutcome, UnsyncedFiles};
 
-/// How large a file may be to be kept; what is larger is not touched.
-const KEPT_BYTES_MAX: u64 = 1 << 30;
+/// The largest file that is copied. A larger file may not be changed.
+const COPY_BYTES_MAX: u64 = 1 << 30;
 
-/// How many files are put back at once. To have them on the disk takes about as long for one
-/// as for many. But if all of them were made before the first takes its place, none
-/// would get the number of a file that goes with that, and ext4 looks long for a number that
-/// was not in use a minute ago, while it takes one that has just become free.
-const AT_ONCE: usize = 128;
+/// How many files are restored in one batch. Syncing many files takes about as long as syncing one,
+/// so batches are faster. But if all temporary files existed before the first rename, none could
+/// reuse the inode number of a replaced file. ext4 then searches long for a free number that was
+/// not used in the last minute.
+const RESTORE_BATCH_MAX: usize = 128;
 
-/// Why something can't be undone, or not be kept so that it can.
+/// Why changes can't be undone, or not be recorded for undoing.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
     /// The workspace can't be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The log, or a copy, can't be written or read.
+    /// The log, or a copy of a file, can't be read or written.
     #[error("{what} `{path}`: {source}")]
-    Kept {
-        /// What was done.
+    Storage {
+        /// The operation that failed.
         what: &'static str,
-        /// With what.
+        /// The path of the operation.
         path: String,
-        /// Why it failed.
+        /// The cause.
         source: std::io::Error,
     },
-    /// There is something at a path that nobody can put back.
-    #[error("`{path}` {why}, so it can't be put back, and is not touched")]
-    NotKeepable {
+    /// The file at this path could not be restored later.
+    #[error("`{path}` {why}: it could not be restored later, so it was not changed")]
+    NotRestorable {
         /// The path.
         path: String,
-        /// What is there.
+        /// The reason.
         why: &'static str,
     },
-    /// The log is none of ours, or of another version.
-    #[error("`{path}` is no undo log that this jackline knows")]
-    Unknown {
-        /// The log.
+    /// The file is not an undo log, or has another version.
+    #[error("`{path}` is not an undo log of a supported version")]
+    UnknownFormat {
+        /// The path of the log.
         path: String,
     },
-    /// Some of it could not be undone.
-    #[error("{}", unfinished(.0))]
-    Unfinished(Box<Undone>),
+    /// Some changes could not be undone.
+    #[error("{}", render_failures(.0))]
+    Unfinished(Box<UndoReport>),
 }
 
-/// What undoing came to.
+/// The result of undoing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Undone {
-    /// What is as it was again.
+pub struct UndoReport {
+    /// The paths that were restored.
     pub restored: Vec<String>,
-    /// What somebody else has changed meanwhile, and is left as it is.
-    pub kept: Vec<String>,
-    /// What is not as it was, and why.
+    /// The paths that another program changed since, which were left as they are.
+    #[serde(rename = "kept")]
+    pub changed_since: Vec<String>,
+    /// The paths that could not be restored, with the reasons.
     pub failed: Vec<(String, String)>,
 }
 
-fn unfinished(undone: &Undone) -> String {
-    let each =
-        |(path, why): &(String, String)| format!("`{path}` is as the attempt left it ({why})");
+fn render_failures(undone: &UndoReport) -> String {
+    let each = |(path, why): &(String, String)| format!("`{path}` was not restored ({why})");
     undone.failed.iter().map(each).collect::<Vec<_>>().join("; ")
 }
 
-/// The undo log of one attempt, open.
+/// The open undo log of one attempt.
 #[derive(Debug)]
-pub struct Undo {
+pub struct UndoTransaction {
     jail: Jail,
     directory: PathBuf,
-    log: Log,
+    log: UndoLog,
     touched: BTreeSet<String>,
 }
 
-impl Undo {
-    /// Begins a log in a directory of its own, outside the workspace.
+impl UndoTransaction {
+    /// Creates the log in its own directory, outside of the workspace.
     pub fn begin(root: &Path, directory: &Path) -> Result<Self, UndoError> {
         let jail = Jail::open(root)?;
-        let log = Log::create(directory, jail.real())?;
+        let log = UndoLog::create(directory, jail.real())?;
         Ok(Self { jail, directory: directory.to_owned(), log, touched: BTreeSet::new() })
     }
 
-    /// Where it is kept.
+    /// The directory of the log.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Keeps what is at a path, and writes down what will be there, and the name of a
-    /// file beside it that holds that first. Whoever changes the path does so
-    /// afterwards. The path is the real one, relative to the workspace.
-    pub fn before(
+    /// Records the current state of a path, its new state, and the name of the temporary file next
+    /// to it. The caller must change the path only after this call. `path` is the real path,
+    /// relative to the workspace.
+    pub fn record_before(
         &mut self,
         path: &str,
-        becomes: Image,
+        becomes: PathImage,
         temporary: Option<&str>,
     ) -> Result<(), UndoError> {
         let mut entries = Vec::with_capacity(2);
         if !self.touched.contains(path) {
             let (copy, path) = (self.touched.len(), path.to_owned());
-            entries.push(match image::short_text(&self.jail, &path) {
+            entries.push(match path_image::read_short_text(&self.jail, &path) {
                 Some((image, text)) => {
-                    Entry::Before { path, image, copy, bytes: 0, text: Some(text) }
+                    UndoLogEntry::Before { path, image, copy, bytes: 0, text: Some(text) }
                 }
                 None => {
                     let place = self.directory.join(copy.to_string());
-                    let image = image::keep(&self.jail, &path, &place)?;
-                    Entry::Before { path, image, copy, bytes: 0, text: None }
+                    let image = path_image::copy_image(&self.jail, &path, &place)?;
+                    UndoLogEntry::Before { path, image, copy, bytes: 0, text: None }
                 }
             });
         }
         let temporary = temporary.map(str::to_owned);
-        entries.push(Entry::Becomes { path: path.to_owned(), image: becomes, temporary });
-        self.log.lines(&entries)?;
+        entries.push(UndoLogEntry::Becomes { path: path.to_owned(), image: becomes, temporary });
+        self.log.append_all(&entries)?;
         self.touched.insert(path.to_owned());
         Ok(())
     }
 
-    /// Writes down what a path became, where that was not known before.
-    pub fn after(&mut self, path: &str) -> Result<(), UndoError> {
-        let image = image::look(&self.jail, path)?;
-        self.log.append(&Entry::Becomes { path: path.to_owned(), image, temporary: None })
+    /// Records the new state of a path after a change whose result could not be known before.
+    pub fn record_after(&mut self, path: &str) -> Result<(), UndoError> {
+        let image = path_image::read_image(&self.jail, path)?;
+        self.log.append(&UndoLogEntry::Becomes { path: path.to_owned(), image, temporary: None })
     }
 
-    /// What the attempt did stays. It can still be undone by whoever wants to.
+    /// Keeps the changes of the attempt. The log stays, so they can still be undone later.
     pub fn commit(mut self) -> Result<(), UndoError> {
-        image::sync_parents(&self.jail, self.touched.iter().map(String::as_str))?;
-        self.log.append(&Entry::Committed)?;
-        self.log.end();
+        path_image::sync_parents(&self.jail, self.touched.iter().map(String::as_str))?;
+        self.log.append(&UndoLogEntry::Committed)?;
+        self.log.trim();
         Ok(())
     }
 
-    /// Undoes everything.
-    pub fn roll_back(self) -> Result<Undone, UndoError> {
+    /// Undoes all changes of the attempt.
+    pub fn roll_back(self) -> Result<UndoReport, UndoError> {
         let directory = self.directory.clone();
         drop(self);
         roll_back(&directory)
     }
 }
 
-/// How a log was left.
+/// The state of an undo log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Left {
-    /// In the middle: its attempt is neither done nor undone.
+pub enum UndoLogState {
+    /// The attempt was neither committed nor rolled back.
     Open,
-    /// Its attempt is done.
+    /// The attempt was committed.
     Committed,
-    /// Its attempt is undone.
+    /// The attempt was rolled back.
     RolledBack,
 }
 
-/// How the log in a directory was left.
-pub fn left(directory: &Path) -> Result<Left, UndoError> {
-    Ok(match Log::read(directory)?.entries.last() {
-        Some(Entry::Committed) => Left::Committed,
-        Some(Entry::RolledBack) => Left::RolledBack,
-        _ => Left::Open,
+/// The state of the undo log in a directory.
+pub fn log_state(directory: &Path) -> Result<UndoLogState, UndoError> {
+    Ok(match UndoLog::read(directory)?.entries.last() {
+        Some(UndoLogEntry::Committed) => UndoLogState::Committed,
+        Some(UndoLogEntry::RolledBack) => UndoLogState::RolledBack,
+        _ => UndoLogState::Open,
     })
 }
 
-/// Undoes everything that the log in a directory tells of. What was undone before is
-/// found undone, so a rollback that was cut off is finished by another one.
-pub fn roll_back(directory: &Path) -> Result<Undone, UndoError> {
-    let told = Log::read(directory)?;
-    let jail = Jail::open(&told.root)?;
-    // What can't be written down in the end is not begun.
-    let mut log = Log::go_on(directory, &told)?;
-    let points = Points::of(&told.entries);
+/// Undoes all changes in the log of a directory. Changes that were already undone are skipped, so
+/// an interrupted rollback can be repeated.
+pub fn roll_back(directory: &Path) -> Result<UndoReport, UndoError> {
+    let contents = UndoLog::read(directory)?;
+    let jail = Jail::open(&contents.root)?;
+    // If the log can't be written, fail before the first file changes.
+    let mut log = UndoLog::open_to_continue(directory, &contents)?;
+    let points = UndoPoints::of(&contents.entries);
     for (path, name) in &points.temporaries {
-        image::remove_beside(&jail, path, name);
+        path_image::remove_beside(&jail, path, name);
     }
-    points.order.iter().for_each(|point| back::open_up(&jail, point));
-    // What was made last is taken away first, so directories are empty when they go.
-    let points: Vec<&Point<'_>> = points.order.iter().rev().collect();
-    let mut undone = Undone::default();
-    for points in points.chunks(AT_ONCE) {
-        let mut backs: Vec<Back<'_>> =
-            points.iter().map(|point| Back::new(&jail, directory, point)).collect();
-        let mut unsynced = Unsynced::default();
+    points.in_order.iter().for_each(|point| restore::make_writable(&jail, point));
+    // Undo in reverse order, so that directories are empty when they are removed.
+    let points: Vec<&UndoPoint<'_>> = points.in_order.iter().rev().collect();
+    let mut undone = UndoReport::default();
+    for points in points.chunks(RESTORE_BATCH_MAX) {
+        let mut backs: Vec<PathRestore<'_>> =
+            points.iter().map(|point| PathRestore::new(&jail, directory, point)).collect();
+        let mut unsynced = UnsyncedFiles::default();
         backs.iter_mut().for_each(|back| back.prepare(&mut unsynced));
-        unsynced.sync().map_err(|errno| kept("syncing", &told.root)(errno.into()))?;
+        unsynced.sync().map_err(|errno| storage_error("syncing", &contents.root)(errno.into()))?;
         for (point, back) in points.iter().zip(backs) {
             let path = point.path;
             match back.restore() {
-                Ok(Restored::Already) => {}
-                Ok(Restored::Now) => undone.restored.push(path.to_owned()),
-                Ok(Restored::Not) => {
-                    keep_copy(directory, point)?;
-                    undone.kept.push(path.to_owned());
+                Ok(RestoreOutcome::AlreadyRestored) => {}
+                Ok(RestoreOutcome::Restored) => undone.restored.push(path.to_owned()),
+                Ok(RestoreOutcome::ChangedMeanwhile) => {
+                    store_copy(directory, point)?;
+                    undone.changed_since.push(path.to_owned());
                 }
                 Err(error) => undone.failed.push((path.to_owned(), error.to_string())),
             }
@@ -220,23 +220,23 @@ pub fn roll_back(directory: &Path) -> Result<Undone, UndoError> {
     if !undone.failed.is_empty() {
         return Err(UndoError::Unfinished(Box::new(undone)));
     }
-    image::sync_parents(&jail, points.iter().map(|point| point.path))?;
-    log.append(&Entry::RolledBack)?;
-    clear_left(directory);
+    path_image::sync_parents(&jail, points.iter().map(|point| point.path))?;
+    log.append(&UndoLogEntry::RolledBack)?;
+    remove_stale_layers(directory);
     Ok(undone)
 }
 
-/// What was not put back stays to be had, beside the log.
-fn keep_copy(directory: &Path, point: &Point<'_>) -> Result<(), UndoError> {
+/// Stores the text of a path that was not restored as a file next to the log.
+fn store_copy(directory: &Path, point: &UndoPoint<'_>) -> Result<(), UndoError> {
     let Some(text) = point.text else { return Ok(()) };
     let copy = directory.join(point.copy.to_string());
     let mut options = OpenOptions::new();
     let opened = options.write(true).create(true).truncate(true).mode(0o600).open(&copy);
     let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(kept("writing", &copy))
+    written.map_err(storage_error("writing", &copy))
 }
 
-/// Says with what something failed.
-fn kept(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> UndoError {
-    move |source| UndoError::Kept { what, path: path.display().to_string(), source }
+/// Builds the error of a failed file operation.
+fn storage_error(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> UndoError {
+    move |source| UndoError::Storage { what, path: path.display().to_string(), source }
 }

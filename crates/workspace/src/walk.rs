@@ -1,10 +1,10 @@
-//! Goes through a tree as ripgrep does, by descriptors instead of paths.
+//! Walks a directory tree like ripgrep, but with descriptors instead of paths.
 //!
-//! A directory is opened beneath the root with no link on the way, and its files
-//! are opened in it by their bare names. So whoever swaps directories and links
-//! while we walk can hide things from us, and show us nothing from outside.
+//! A directory is opened beneath the root without following a link, and its files are opened in it
+//! by their bare names. So a program that swaps directories and links during the walk can hide
+//! files, but can't show files from outside.
 
-mod ignores;
+mod ignore_files;
 
 use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
@@ -17,144 +17,147 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use rustix::fs::{AtFlags, FileType, RawDir, statat};
 use rustix::io::Errno;
 
-use crate::jail::{Jail, kind};
-use crate::time::Deadline;
-use ignores::Ignores;
+use crate::jail::{Jail, file_type};
+use crate::time::SearchDeadline;
+use ignore_files::IgnoreFiles;
 
-/// A directory that a walk is in.
-pub(crate) struct Directory {
+/// An open directory of the walk.
+pub(crate) struct WalkDirectory {
     pub(crate) opened: OwnedFd,
     pub(crate) path: PathBuf,
 }
 
-/// Whoever wants to know what a walk comes by. Every thread has one.
-pub(crate) trait Visitor: Send {
-    /// A regular file, as far as its directory says. Says whether to go on.
-    fn file(&mut self, directory: &Directory, name: &OsStr) -> bool;
+/// Receives the entries of a walk. Every thread has its own visitor.
+pub(crate) trait WalkVisitor: Send {
+    /// Visits a regular file, according to its directory entry. Returns whether to continue.
+    fn visit_file(&mut self, directory: &WalkDirectory, name: &OsStr) -> bool;
 
-    /// Something that is ignored or hidden.
-    fn skipped(&mut self, _path: &Path, _kind: FileType) {}
+    /// Visits an entry that is ignored or hidden.
+    fn visit_skipped(&mut self, _path: &Path, _kind: FileType) {}
 }
 
-/// Which entries a walk goes to.
+/// Which entries a walk visits.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
-    /// What git would show: neither hidden nor ignored.
-    Usual,
-    /// All but the insides of `.git`.
-    Everything,
+pub(crate) enum WalkScope {
+    /// Entries that are neither hidden nor ignored by git.
+    Visible,
+    /// All entries except those inside of `.git`.
+    All,
 }
 
-/// A walk to be made.
-pub(crate) struct Walk<'j> {
+/// The settings of a walk.
+pub(crate) struct TreeWalk<'j> {
     pub(crate) jail: &'j Jail,
-    pub(crate) scope: Scope,
-    /// One thread goes in order; several go anyhow.
+    pub(crate) scope: WalkScope,
+    /// One thread walks in sorted order; several threads have no fixed order.
     pub(crate) threads: usize,
     pub(crate) entries_max: u64,
-    pub(crate) deadline: Deadline,
+    pub(crate) deadline: SearchDeadline,
 }
 
-/// How far a walk came.
+/// How a walk ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reached {
-    /// Everything was seen.
-    End,
-    /// There was more than anybody looks at, or a visitor had enough.
-    Bound,
-    /// The time was up.
-    Time,
+pub(crate) enum WalkEnd {
+    /// All entries were visited.
+    Complete,
+    /// The limit of entries was reached, or a visitor ended the walk.
+    Stopped,
+    /// The deadline passed.
+    TimedOut,
 }
 
-/// How many files are handed from thread to thread at once.
-const BATCH: usize = 128;
+/// How many files one thread passes to another at once.
+const FILES_PER_JOB: usize = 128;
 
-enum Work {
-    Open(PathBuf, Option<Arc<Ignores>>),
-    Files(Arc<Directory>, Vec<OsString>),
+enum WalkJob {
+    Open(PathBuf, Option<Arc<IgnoreFiles>>),
+    Files(Arc<WalkDirectory>, Vec<OsString>),
 }
 
-/// What the threads of a walk share.
-struct Shared<'w> {
-    walk: &'w Walk<'w>,
-    queue: Mutex<Queue>,
+/// The state that the threads of a walk share.
+struct WalkState<'w> {
+    walk: &'w TreeWalk<'w>,
+    queue: Mutex<WalkQueue>,
     ready: Condvar,
     entries: AtomicU64,
-    stopped: AtomicBool,
-    late: AtomicBool,
+    is_stopped: AtomicBool,
+    is_timed_out: AtomicBool,
 }
 
-struct Queue {
-    // The newest first, so that few directories are open at once.
-    work: Vec<Work>,
+struct WalkQueue {
+    // The newest job first, so that few directories are open at once.
+    jobs: Vec<WalkJob>,
     busy: usize,
 }
 
-impl Walk<'_> {
-    /// Goes through everything below `start`. Gives back the visitors, and how far
-    /// the walk came.
-    pub(crate) fn run<V: Visitor>(&self, start: &Path, visitors: Vec<V>) -> (Vec<V>, Reached) {
+impl TreeWalk<'_> {
+    /// Visits everything below `start`. Returns the visitors, and how the walk ended.
+    pub(crate) fn run<V: WalkVisitor>(&self, start: &Path, visitors: Vec<V>) -> (Vec<V>, WalkEnd) {
         let ignores = match self.scope {
-            Scope::Usual => Ignores::above(self.jail, start),
-            Scope::Everything => None,
+            WalkScope::Visible => IgnoreFiles::above(self.jail, start),
+            WalkScope::All => None,
         };
-        let first = Work::Open(start.to_owned(), ignores);
-        let shared = Shared {
+        let first = WalkJob::Open(start.to_owned(), ignores);
+        let shared = WalkState {
             walk: self,
-            queue: Mutex::new(Queue { work: vec![first], busy: 0 }),
+            queue: Mutex::new(WalkQueue { jobs: vec![first], busy: 0 }),
             ready: Condvar::new(),
             entries: AtomicU64::new(0),
-            stopped: AtomicBool::new(false),
-            late: AtomicBool::new(false),
+            is_stopped: AtomicBool::new(false),
+            is_timed_out: AtomicBool::new(false),
         };
         let visitors = if visitors.len() < 2 {
-            visitors.into_iter().map(|visitor| shared.run(visitor)).collect()
+            visitors.into_iter().map(|visitor| shared.run_jobs(visitor)).collect()
         } else {
             std::thread::scope(|scope| {
                 let shared = &shared;
-                let run = |visitor| scope.spawn(move || shared.run(visitor));
+                let run = |visitor| scope.spawn(move || shared.run_jobs(visitor));
                 let threads: Vec<_> = visitors.into_iter().map(run).collect();
-                // A thread that panicked takes the whole call with it, to the adapter's door.
+                // A panic in one thread fails the whole call; the adapter catches it.
                 let join = |thread: std::thread::ScopedJoinHandle<'_, V>| {
                     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
                 };
                 threads.into_iter().map(join).collect()
             })
         };
-        let reached = match (&shared.late, &shared.stopped) {
-            (late, _) if late.load(Ordering::Relaxed) => Reached::Time,
-            (_, stopped) if stopped.load(Ordering::Relaxed) => Reached::Bound,
-            _ => Reached::End,
+        let reached = match (&shared.is_timed_out, &shared.is_stopped) {
+            (late, _) if late.load(Ordering::Relaxed) => WalkEnd::TimedOut,
+            (_, stopped) if stopped.load(Ordering::Relaxed) => WalkEnd::Stopped,
+            _ => WalkEnd::Complete,
         };
         (visitors, reached)
     }
 }
 
-impl Shared<'_> {
-    fn run<V: Visitor>(&self, mut visitor: V) -> V {
-        while let Some(work) = self.next() {
-            let done = Done(self);
+impl WalkState<'_> {
+    fn run_jobs<V: WalkVisitor>(&self, mut visitor: V) -> V {
+        while let Some(work) = self.next_job() {
+            let job = JobGuard(self);
             match work {
-                Work::Open(path, ignores) => self.open(path, ignores.as_ref(), &mut visitor),
-                Work::Files(directory, names) => self.files(&directory, &names, &mut visitor),
+                WalkJob::Open(path, ignores) => {
+                    self.visit_directory(path, ignores.as_ref(), &mut visitor);
+                }
+                WalkJob::Files(directory, names) => {
+                    self.visit_files(&directory, &names, &mut visitor);
+                }
             }
-            drop(done);
+            drop(job);
         }
         visitor
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    fn lock(&self) -> MutexGuard<'_, WalkQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next piece of work; none when there is none and nobody can make more.
-    fn next(&self) -> Option<Work> {
+    /// Takes the next job. Returns `None` if there is no job and no other thread can add one.
+    fn next_job(&self) -> Option<WalkJob> {
         let mut queue = self.lock();
         loop {
-            if self.stopped.load(Ordering::Relaxed) {
+            if self.is_stopped.load(Ordering::Relaxed) {
                 return None;
             }
-            if let Some(work) = queue.work.pop() {
+            if let Some(work) = queue.jobs.pop() {
                 queue.busy += 1;
                 return Some(work);
             }
@@ -166,38 +169,48 @@ impl Shared<'_> {
     }
 
     fn stop(&self) {
-        self.stopped.store(true, Ordering::Relaxed);
+        self.is_stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Whether to go on: nobody has stopped, and there is time.
-    fn goes_on(&self) -> bool {
-        if self.walk.deadline.is_over() {
-            self.late.store(true, Ordering::Relaxed);
+    /// Whether to continue: no thread has stopped the walk, and the deadline has not passed.
+    fn should_continue(&self) -> bool {
+        if self.walk.deadline.has_passed() {
+            self.is_timed_out.store(true, Ordering::Relaxed);
             self.stop();
         }
-        !self.stopped.load(Ordering::Relaxed)
+        !self.is_stopped.load(Ordering::Relaxed)
     }
 
-    fn files<V: Visitor>(&self, directory: &Directory, names: &[OsString], visitor: &mut V) {
+    fn visit_files<V: WalkVisitor>(
+        &self,
+        directory: &WalkDirectory,
+        names: &[OsString],
+        visitor: &mut V,
+    ) {
         for name in names {
-            if !self.goes_on() {
+            if !self.should_continue() {
                 return;
             }
-            if !visitor.file(directory, name) {
+            if !visitor.visit_file(directory, name) {
                 return self.stop();
             }
         }
     }
 
-    fn open<V: Visitor>(&self, path: PathBuf, above: Option<&Arc<Ignores>>, visitor: &mut V) {
-        if !self.goes_on() {
+    fn visit_directory<V: WalkVisitor>(
+        &self,
+        path: PathBuf,
+        above: Option<&Arc<IgnoreFiles>>,
+        visitor: &mut V,
+    ) {
+        if !self.should_continue() {
             return;
         }
-        // What vanished, may not be read or became a link is not there for us.
-        let Ok(opened) = self.walk.jail.open_walked(&path) else { return };
-        let mut found: Vec<(OsString, FileType)> = Vec::new();
-        let listed = entries(&opened, |name, kind| {
-            found.push((name.to_owned(), kind));
+        // Skip a directory that vanished, is not readable or became a link.
+        let Ok(opened) = self.walk.jail.open_without_links(&path) else { return };
+        let mut listing: Vec<(OsString, FileType)> = Vec::new();
+        let listed = for_each_entry(&opened, |name, kind| {
+            listing.push((name.to_owned(), kind));
             self.entries.fetch_add(1, Ordering::Relaxed) < self.walk.entries_max
         });
         match listed {
@@ -205,18 +218,18 @@ impl Shared<'_> {
             Ok(false) => self.stop(),
             Err(_) => return,
         }
-        found.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-        let directory = Arc::new(Directory { opened, path });
+        listing.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        let directory = Arc::new(WalkDirectory { opened, path });
         let ignores = match self.walk.scope {
-            Scope::Usual => Ignores::of(&directory, &found, above),
-            Scope::Everything => None,
+            WalkScope::Visible => IgnoreFiles::of(&directory, &listing, above),
+            WalkScope::All => None,
         };
         let (mut files, mut work) = (Vec::new(), Vec::new());
-        for (name, hint) in found {
+        for (name, hint) in listing {
             let kind = match hint {
                 FileType::Unknown => statat(&directory.opened, &name, AtFlags::SYMLINK_NOFOLLOW)
-                    .map_or(FileType::Unknown, |look| kind(&look)),
-                known => known,
+                    .map_or(FileType::Unknown, |stat| file_type(&stat)),
+                kind => kind,
             };
             if !matches!(kind, FileType::RegularFile | FileType::Directory) {
                 continue;
@@ -224,39 +237,41 @@ impl Shared<'_> {
             let path = directory.path.join(&name);
             let is_dir = kind == FileType::Directory;
             let skip = match self.walk.scope {
-                Scope::Usual => ignores::skips(ignores.as_deref(), &path, &name, is_dir),
-                Scope::Everything => name == ".git",
+                WalkScope::Visible => {
+                    ignore_files::should_skip(ignores.as_deref(), &path, &name, is_dir)
+                }
+                WalkScope::All => name == ".git",
             };
             if skip {
-                visitor.skipped(&path, kind);
+                visitor.visit_skipped(&path, kind);
             } else if is_dir {
-                work.push(Work::Open(path, ignores.clone()));
+                work.push(WalkJob::Open(path, ignores.clone()));
             } else {
                 files.push(name);
             }
         }
         work.reverse();
-        let mut files = files.chunks(BATCH).map(<[OsString]>::to_vec);
+        let mut files = files.chunks(FILES_PER_JOB).map(<[OsString]>::to_vec);
         let own = files.next();
-        let mut batches: Vec<Work> =
-            files.map(|names| Work::Files(Arc::clone(&directory), names)).collect();
+        let mut batches: Vec<WalkJob> =
+            files.map(|names| WalkJob::Files(Arc::clone(&directory), names)).collect();
         batches.reverse();
         work.extend(batches);
         if self.walk.threads > 1 && !work.is_empty() {
-            self.lock().work.append(&mut work);
+            self.lock().jobs.append(&mut work);
             self.ready.notify_all();
         }
         if let Some(names) = own {
-            self.files(&directory, &names, visitor);
+            self.visit_files(&directory, &names, visitor);
         }
-        self.lock().work.append(&mut work);
+        self.lock().jobs.append(&mut work);
     }
 }
 
-/// Marks a piece of work as done, even if it ends in a panic: the others would wait forever.
-struct Done<'w>(&'w Shared<'w>);
+/// Marks a job as finished, even after a panic; otherwise the other threads would wait forever.
+struct JobGuard<'w>(&'w WalkState<'w>);
 
-impl Drop for Done<'_> {
+impl Drop for JobGuard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.0.stop();
@@ -266,9 +281,9 @@ impl Drop for Done<'_> {
     }
 }
 
-/// Goes through the entries of a directory as they come, while `each` says so.
-/// Says whether it saw them all.
-pub(crate) fn entries(
+/// Calls `each` for the entries of a directory, in any order, until it returns false. Returns
+/// whether all entries were visited.
+pub(crate) fn for_each_entry(
     dir: impl AsFd,
     mut each: impl FnMut(&OsStr, FileType) -> bool,
 ) -> Result<bool, Errno> {

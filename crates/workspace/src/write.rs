@@ -1,4 +1,4 @@
-//! `write_file`, and how any file is replaced: completely or not at all.
+//! `write_file`, and the atomic replacement of files.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,40 +13,40 @@ use rustix::fs::{
 use rustix::io::Errno;
 use serde_json::{Value, json};
 
-use crate::arguments::Arguments;
-use crate::error::{Code, ToolError};
-use crate::jail::{Inside, Place, regular};
-use crate::tools::{ToolOutput, ToolSpec, Workspace, schema};
+use crate::error::{ToolError, ToolErrorCode};
+use crate::jail::{ResolvedPath, WorkspacePath, require_regular_file};
+use crate::tool_arguments::ToolArguments;
+use crate::tools::{ToolAnswer, ToolSpec, Workspace, schema};
 
 pub(crate) fn spec() -> ToolSpec {
     ToolSpec {
         name: crate::tools::WRITE_FILE,
-        description: "Writes a file, and makes the directories it is in. What was there is \
+        description: "Writes a file and creates missing directories. An existing file is \
                       replaced completely; `edit_file` changes a part.",
         input_schema: schema(
             &["path", "content"],
             &[
                 ("path", "string", "The file, relative to the workspace."),
-                ("content", "string", "Everything that the file is to hold."),
+                ("content", "string", "The complete new contents of the file."),
             ],
         ),
         read_only: false,
     }
 }
 
-pub(crate) fn call(workspace: &Workspace, args: &Value) -> Result<ToolOutput, ToolError> {
-    let mut args = Arguments::new(args)?;
+pub(crate) fn call(workspace: &Workspace, args: &Value) -> Result<ToolAnswer, ToolError> {
+    let mut args = ToolArguments::new(args)?;
     let path = args.text("path")?;
     let content = args.text("content")?;
-    args.finish()?;
-    let inside = workspace.jail.locate(path)?;
-    small_enough(workspace, &inside, content.len())?;
-    let place = workspace.place(&inside)?;
-    let created = place.look.is_none();
-    replace(workspace, &place, &inside, content.as_bytes())?;
+    args.reject_unknown()?;
+    let inside = workspace.jail.to_workspace_path(path)?;
+    check_size(workspace, &inside, content.len())?;
+    let place = workspace.resolve_for_write(&inside)?;
+    let created = place.stat.is_none();
+    replace_file(workspace, &place, &inside, content.as_bytes())?;
     let path = inside.as_str();
     let did = if created { "created" } else { "replaced" };
-    Ok(ToolOutput {
+    Ok(ToolAnswer {
         text: format!("{did} `{path}`, {} bytes\n", content.len()),
         structured: json!({
             "path": path,
@@ -57,10 +57,10 @@ pub(crate) fn call(workspace: &Workspace, args: &Value) -> Result<ToolOutput, To
     })
 }
 
-/// Refuses what is larger than a tool writes.
-pub(crate) fn small_enough(
+/// Refuses content that is larger than the limit.
+pub(crate) fn check_size(
     workspace: &Workspace,
-    path: &Inside,
+    path: &WorkspacePath,
     bytes: usize,
 ) -> Result<(), ToolError> {
     let max = workspace.limits.write_bytes_max;
@@ -68,122 +68,127 @@ pub(crate) fn small_enough(
         return Ok(());
     }
     let path = path.as_str();
-    let message = format!("`{path}` would have {bytes} bytes; {max} is the most");
-    Err(ToolError::new(Code::TooLarge, message).at(path))
+    let message = format!("`{path}` would have {bytes} bytes; the limit is {max}");
+    Err(ToolError::new(ToolErrorCode::TooLarge, message).with_path(path))
 }
 
-/// Puts new contents in the place of what is there. They are written beside it and
-/// renamed, so nobody sees half a file, and neither a link nor another name of
-/// the old file is written through.
-pub(crate) fn replace(
+/// Replaces a file. The new contents are written to a temporary file, which is then renamed. So no
+/// program sees a partial file, and neither a link nor another hard link of the old file is written
+/// through.
+pub(crate) fn replace_file(
     workspace: &Workspace,
-    place: &Place,
-    path: &Inside,
+    place: &ResolvedPath,
+    path: &WorkspacePath,
     content: &[u8],
 ) -> Result<(), ToolError> {
-    let failed = |errno| ToolError::system(errno, path.as_str());
-    if let Some(look) = &place.look {
-        regular(look, path)?;
-        // A file that may not be written is not replaced either.
+    let failed = |errno| ToolError::from_errno(errno, path.as_str());
+    if let Some(stat) = &place.stat {
+        require_regular_file(stat, path)?;
+        // A read-only file must not be replaced.
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let opened = openat(&place.parent, &place.name, flags, Mode::empty()).map_err(failed)?;
-        regular(&fstat(&opened).map_err(failed)?, path)?;
+        require_regular_file(&fstat(&opened).map_err(failed)?, path)?;
     }
-    let temporary = Temporary::new(place, |name| workspace.touch(place, path, content, name))?;
-    temporary.fill(place.look.as_ref(), content).map_err(failed)?;
-    if let Some(before) = &place.look {
+    let temporary =
+        TemporaryFile::new(place, |name| workspace.record_write(place, path, content, name))?;
+    temporary.write_contents(place.stat.as_ref(), content).map_err(failed)?;
+    if let Some(before) = &place.stat {
         let now = statat(&place.parent, &place.name, AtFlags::SYMLINK_NOFOLLOW);
-        if !now.is_ok_and(|now| same(before, &now)) {
-            return Err(changed(path));
+        if !now.is_ok_and(|now| is_same_file(before, &now)) {
+            return Err(changed_meanwhile(path));
         }
     }
-    match temporary.put(place) {
-        Err(Errno::EXIST) => Err(changed(path)),
+    match temporary.rename_into_place(place) {
+        Err(Errno::EXIST) => Err(changed_meanwhile(path)),
         outcome => outcome.map_err(failed),
     }
 }
 
-/// Whether this is the same file, untouched.
-pub(crate) fn same(one: &Stat, other: &Stat) -> bool {
-    let look = |look: &Stat| {
-        let times = (look.st_mtime, look.st_mtime_nsec, look.st_ctime, look.st_ctime_nsec);
-        (look.st_dev, look.st_ino, look.st_size, times)
+/// Whether both are the same, unchanged file.
+pub(crate) fn is_same_file(one: &Stat, other: &Stat) -> bool {
+    let identity = |stat: &Stat| {
+        let times = (stat.st_mtime, stat.st_mtime_nsec, stat.st_ctime, stat.st_ctime_nsec);
+        (stat.st_dev, stat.st_ino, stat.st_size, times)
     };
-    look(one) == look(other)
+    identity(one) == identity(other)
 }
 
-pub(crate) fn changed(path: &Inside) -> ToolError {
+pub(crate) fn changed_meanwhile(path: &WorkspacePath) -> ToolError {
     let path = path.as_str();
-    let message = format!("`{path}` was changed by somebody else in the meantime");
-    ToolError::new(Code::ChangedMeanwhile, message).at(path).advice("Read it again first.")
+    let message = format!("`{path}` was changed by another program in the meantime");
+    ToolError::new(ToolErrorCode::ChangedMeanwhile, message)
+        .with_path(path)
+        .with_advice("Read the file again first.")
 }
 
-/// A file beside the one that is to be written; removed unless it is put in its place.
-struct Temporary<'p> {
-    place: &'p Place,
+/// A temporary file next to the file to be written. It is removed unless it was renamed.
+struct TemporaryFile<'p> {
+    place: &'p ResolvedPath,
     name: OsString,
     opened: OwnedFd,
 }
 
-static NUMBER: AtomicU64 = AtomicU64::new(0);
+static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
 
-/// A name that no other file of ours has.
+/// A file name that no other file of Jackline has.
 pub(crate) fn temporary_name() -> String {
-    format!(".jackline-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
+    format!(".jackline-{}-{}", std::process::id(), NEXT_NUMBER.fetch_add(1, Ordering::Relaxed))
 }
 
-impl<'p> Temporary<'p> {
-    /// Makes it, after `touch` was told its name.
+impl<'p> TemporaryFile<'p> {
+    /// Creates the file, after calling `touch` with its name.
     fn new(
-        place: &'p Place,
+        place: &'p ResolvedPath,
         touch: impl Fn(&str) -> Result<(), ToolError>,
-    ) -> Result<Temporary<'p>, ToolError> {
+    ) -> Result<TemporaryFile<'p>, ToolError> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // What replaces a file is nobody's to read until it has that file's mode.
-        let mode = Mode::from_raw_mode(if place.look.is_some() { 0o600 } else { 0o666 });
+        // While it has the contents of an existing file, it must not be readable for others.
+        let mode = Mode::from_raw_mode(if place.stat.is_some() { 0o600 } else { 0o666 });
         loop {
             let name = temporary_name();
             touch(&name)?;
             let name = OsString::from(name);
             match openat(&place.parent, &name, flags, mode) {
-                // Left behind by a process of the same number.
+                // A process with the same id left this file behind.
                 Err(Errno::EXIST) => {}
-                Ok(opened) => return Ok(Temporary { place, name, opened }),
-                Err(errno) => return Err(ToolError::system(errno, &place.name.to_string_lossy())),
+                Ok(opened) => return Ok(TemporaryFile { place, name, opened }),
+                Err(errno) => {
+                    return Err(ToolError::from_errno(errno, &place.name.to_string_lossy()));
+                }
             }
         }
     }
 
-    fn fill(&self, before: Option<&Stat>, content: &[u8]) -> Result<(), Errno> {
+    fn write_contents(&self, before: Option<&Stat>, content: &[u8]) -> Result<(), Errno> {
         let io = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
         let mut file = File::from(self.opened.try_clone().map_err(io)?);
         file.write_all(content).map_err(io)?;
-        if let Some(look) = before {
-            let (owner, group) = (Uid::from_raw(look.st_uid), Gid::from_raw(look.st_gid));
-            // Whoever may not give a file away keeps it, as with any editor.
+        if let Some(stat) = before {
+            let (owner, group) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
+            // Without the right to change the owner, the file gets ours, as with any editor.
             let _ = fchown(&self.opened, Some(owner), Some(group));
-            fchmod(&self.opened, Mode::from_raw_mode(look.st_mode & 0o777))?;
+            fchmod(&self.opened, Mode::from_raw_mode(stat.st_mode & 0o777))?;
         }
         fdatasync(&self.opened)
     }
 
-    fn put(self, place: &Place) -> Result<(), Errno> {
+    fn rename_into_place(self, place: &ResolvedPath) -> Result<(), Errno> {
         let (dir, name) = (&place.parent, &place.name);
-        if place.look.is_some() {
+        if place.stat.is_some() {
             return renameat(dir, &self.name, dir, name);
         }
         match renameat_with(dir, &self.name, dir, name, RenameFlags::NOREPLACE) {
-            // Not every file system can; then the last one wins.
+            // Not all file systems support this; then the last writer wins.
             Err(Errno::INVAL | Errno::NOSYS) => renameat(dir, &self.name, dir, name),
             outcome => outcome,
         }
     }
 }
 
-impl Drop for Temporary<'_> {
+impl Drop for TemporaryFile<'_> {
     fn drop(&mut self) {
-        // After it was renamed there is nothing of this name.
+        // After the rename, no file has this name.
         let _ = unlinkat(&self.place.parent, &self.name, AtFlags::empty());
     }
 }

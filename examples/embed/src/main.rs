@@ -4,7 +4,7 @@ use std::{error::Error, path::Path};
 
 use jackline_engine::definition::{Policy, PolicyRule};
 use jackline_engine::facts::CallView;
-use jackline_engine::{Arguments, SessionId, SessionStarted, Status};
+use jackline_engine::{Arguments, CallStatus, SessionId, SessionStarted};
 use jackline_host::HostAccess;
 use jackline_journal::MemoryStore;
 use jackline_runtime::{
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut gate = Gate::new(runtime, SessionId::parse("example")?);
     gate.start(SessionStarted::default(), None);
 
-    // Stands in for a model: the calls that it makes, one after the other.
+    // The calls of a model, one after the other. A real program gets them from its model.
     let email = json!({ "to": "dana@example.com", "text": "Lunch is at 12." });
     let calls = [
         ("read_file", json!({ "path": "notes.txt" }), "ran"),
@@ -67,12 +67,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Proposes a call, and runs it where the guard allows it.
+/// Proposes a call, and runs it if the guard allows it.
 fn guarded(gate: &mut Gate, tool: &str, args: &Value) -> &'static str {
     match gate.propose(ProposedCall::new(tool, Arguments::Parsed(args.clone()))) {
         CallRuling::Run(permit) => {
             let text = Some(format!("{tool} returned this"));
-            gate.finish(CallResult { text, ..CallResult::new(permit.number, Status::Ok) });
+            gate.finish(CallResult { text, ..CallResult::new(permit.number, CallStatus::Ok) });
             "ran"
         }
         // The model reads `refusal.text()` as the result of its call.

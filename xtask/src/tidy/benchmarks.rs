@@ -1,4 +1,4 @@
-//! The rows of `docs/benchmarks.md` are the rows that the benchmarks fill.
+//! Checks that the benchmarks fill exactly the rows of `docs/benchmarks.md`.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,8 @@ use super::{read, show, sources};
 use crate::limits;
 use crate::shell::root;
 
-/// What precedes the name of a row in the code, in halves, so that this file does not contain it.
+/// The text before the name of a row in the code. It is split in halves, so that this file does not
+/// contain it.
 const MARK: [&str; 2] = ["Row", "(\""];
 
 pub(super) fn check(problems: &mut Vec<String>) {
@@ -24,7 +25,7 @@ pub(super) fn check(problems: &mut Vec<String>) {
         for file in sources(&root().join(directory)) {
             for rest in read(&file).split(&MARK.concat()).skip(1) {
                 let name = rest.split('"').next().unwrap_or_default().to_owned();
-                // The description of the literal itself.
+                // A comment that describes the literal.
                 if name == "…" {
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! Finds product code that stands in two places line by line.
+//! Finds product code that is repeated in two files, line by line.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use super::{children, product_part, read, show, sources};
 use crate::shell::root;
 
-/// How many lines in a row make a repeat. Blank lines, comments, imports and lone punctuation do
-/// not count.
+/// How many consecutive lines count as a repeat. Blank lines, comments, imports and lines with only
+/// punctuation do not count.
 const LINES_MIN: usize = 6;
 
 /// The lines of a file that count, each with its number.
@@ -16,14 +16,14 @@ struct CodeFile {
     lines: Vec<(usize, String)>,
 }
 
-/// Where a run of lines begins: the file, and the index of its first line that counts.
+/// The beginning of a repeat: the file, and the index of its first line that counts.
 type Position = (usize, usize);
 
 pub(super) fn check(problems: &mut Vec<String>) {
     let files = product_files();
     let mut repeats: Vec<String> =
         repeats(&files).into_iter().map(|repeat| describe(&files, repeat)).collect();
-    println!("tidy: {} runs of {LINES_MIN} or more lines stand in two places", repeats.len());
+    println!("tidy: {} repeats of {LINES_MIN} or more lines", repeats.len());
     problems.append(&mut repeats);
 }
 
@@ -52,9 +52,15 @@ impl CodeFile {
     fn of(path: &Path) -> Self {
         let text = product_part(&read(path));
         let mut lines = Vec::new();
-        let mut in_import = false;
+        let (mut in_import, mut in_signature) = (false, false);
         for (at, line) in text.lines().enumerate() {
             let line = line.trim();
+            // A signature is one line, however rustfmt breaks it.
+            let continues_signature = in_signature;
+            in_signature = (in_signature || is_signature(line)) && !line.ends_with(['{', ';', '}']);
+            if continues_signature {
+                continue;
+            }
             let starts_import = line.starts_with("use ") || line.starts_with("pub use ");
             if in_import || starts_import {
                 in_import = !line.ends_with(';');
@@ -72,27 +78,37 @@ impl CodeFile {
     }
 }
 
-/// The pairs of places that share a run, each with the length of the run. A run that stands in more
-/// than two places is paired with its first place.
+/// Whether a line begins a function.
+fn is_signature(line: &str) -> bool {
+    line.split("fn ").next().is_some_and(|before| {
+        before.len() < line.len()
+            && before.split_whitespace().all(|word| {
+                word.starts_with("pub") || matches!(word, "const" | "async" | "unsafe" | "in")
+            })
+    })
+}
+
+/// The pairs of positions with the same lines, each with the number of lines. Lines that occur more
+/// than twice are paired with their first position.
 fn repeats(files: &[CodeFile]) -> Vec<(Position, Position, usize)> {
-    let mut first_places: BTreeMap<Vec<&str>, Position> = BTreeMap::new();
-    let mut found = Vec::new();
+    let mut first_positions: BTreeMap<Vec<&str>, Position> = BTreeMap::new();
+    let mut repeats = Vec::new();
     for (number, file) in files.iter().enumerate() {
         let mut at = 0;
         while at + LINES_MIN <= file.lines.len() {
             let window: Vec<&str> = (at..at + LINES_MIN).filter_map(|at| file.line(at)).collect();
-            let first = *first_places.entry(window).or_insert((number, at));
-            // A run that overlaps itself is a list of equal lines.
+            let first = *first_positions.entry(window).or_insert((number, at));
+            // Lines that overlap themselves are a list of equal lines.
             if first == (number, at) || (first.0 == number && first.1 + LINES_MIN > at) {
                 at += 1;
                 continue;
             }
             let lines = run_length(files, first, (number, at));
-            found.push((first, (number, at), lines));
+            repeats.push((first, (number, at), lines));
             at += lines;
         }
     }
-    found
+    repeats
 }
 
 fn run_length(files: &[CodeFile], (one, from): Position, (other, at): Position) -> usize {
@@ -106,11 +122,11 @@ fn run_length(files: &[CodeFile], (one, from): Position, (other, at): Position) 
 }
 
 fn describe(files: &[CodeFile], (one, other, lines): (Position, Position, usize)) -> String {
-    let place = |(file, at): Position| {
+    let position = |(file, at): Position| {
         let file = files.get(file);
         let name = file.map_or("?", |file| file.name.as_str());
         let line = file.and_then(|file| file.lines.get(at)).map_or(0, |(line, _)| *line);
         format!("{name}:{line}")
     };
-    format!("{} repeats {lines} lines of {}; share the code", place(other), place(one))
+    format!("{} repeats {lines} lines of {}; share the code", position(other), position(one))
 }

@@ -1,20 +1,20 @@
-//! Unpacks gzip as it is read: a file of any size in a fixed room.
+//! Unpacks gzip while it is read, with fixed memory.
 //!
-//! Members may follow each other, as `cat a.gz b.gz` leaves them. A file that
-//! ends too early, or whose checksum is wrong, is an error and not a shorter file.
+//! A file may contain several members, as `cat a.gz b.gz` writes them. A file that ends too early
+//! or has a wrong checksum is an error, and not a shorter file.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
 use flate2::bufread::GzDecoder;
 
-/// How a gzip file begins.
+/// The first bytes of a gzip file.
 pub(super) const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// Reads the unpacked bytes of all members.
 ///
-/// `MultiGzDecoder` does nearly this, but refuses the zeros that tapes pad with.
+/// `MultiGzDecoder` does nearly the same, but it does not accept zero padding.
 pub(super) struct Gunzip<R> {
-    /// The member under way; none after the last.
+    /// The current member; `None` after the last one.
     member: Option<GzDecoder<R>>,
 }
 
@@ -23,7 +23,7 @@ impl<R: BufRead> Gunzip<R> {
         Self { member: Some(GzDecoder::new(source)) }
     }
 
-    /// Begins the member that follows, if there is one.
+    /// Begins the next member, if there is one.
     fn next_member(&mut self) -> io::Result<()> {
         let Some(member) = self.member.take() else { return Ok(()) };
         let mut source = member.into_inner();
@@ -35,7 +35,7 @@ impl<R: BufRead> Gunzip<R> {
             return Ok(());
         }
         if !MAGIC.starts_with(begin.get(..MAGIC.len()).unwrap_or(begin)) {
-            return Err(invalid("what follows is not gzip"));
+            return Err(invalid("the data after a member is not gzip"));
         }
         self.member = Some(GzDecoder::new(source));
         Ok(())
@@ -57,18 +57,18 @@ impl<R: BufRead> Read for Gunzip<R> {
     }
 }
 
-/// Says what is wrong with the file. An error of the system stays as it is.
+/// Explains an error in the file. An error of the operating system is returned unchanged.
 fn explain(error: io::Error) -> io::Error {
     match error.kind() {
         _ if error.raw_os_error().is_some() => error,
-        ErrorKind::UnexpectedEof => invalid("it is cut off"),
-        ErrorKind::InvalidInput | ErrorKind::InvalidData => invalid("it was damaged"),
+        ErrorKind::UnexpectedEof => invalid("it is truncated"),
+        ErrorKind::InvalidInput | ErrorKind::InvalidData => invalid("it is damaged"),
         _ => error,
     }
 }
 
 fn invalid(what: &str) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, format!("it can't be unpacked: {what}"))
+    io::Error::new(ErrorKind::InvalidData, format!("can't unpack it: {what}"))
 }
 
 #[cfg(test)]
@@ -80,7 +80,7 @@ mod tests {
 
     use super::*;
 
-    /// What `gzip` would have written.
+    /// Packs bytes as `gzip` does.
     fn packed(bytes: &[u8]) -> Vec<u8> {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
         encoder.write_all(bytes).unwrap();
@@ -89,7 +89,7 @@ mod tests {
 
     fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, String> {
         let mut out = Vec::new();
-        // Input in small pieces, as a slow disk gives it.
+        // Input in small pieces, as from a slow disk.
         let source = io::BufReader::with_capacity(7, bytes);
         Gunzip::new(source).read_to_end(&mut out).map_err(|error| error.to_string())?;
         Ok(out)
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_packed_comes_out() {
+    fn packed_bytes_are_unpacked() {
         for bytes in [&b""[..], b"x", &text()] {
             assert_eq!(unpacked(&packed(bytes)).unwrap(), bytes);
         }
@@ -109,9 +109,9 @@ mod tests {
     }
 
     #[test]
-    fn every_field_of_a_header_is_passed_over() {
+    fn every_field_of_a_header_is_skipped() {
         let mut bytes = packed(b"x");
-        // A sum of its own, more fields, a name, a comment.
+        // A header checksum, extra fields, a name and a comment.
         bytes[3] = 2 | 4 | 8 | 16;
         let fields = [&[2, 0, 9, 9][..], b"name\0", b"comment\0"].concat();
         let mut sum = Crc::new();
@@ -122,24 +122,24 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_ends_too_early_is_an_error_wherever_it_ends() {
+    fn a_truncated_file_is_an_error() {
         let whole = packed(&text()[..500]);
         for end in 1..whole.len() {
             let error = unpacked(&whole[..end]).unwrap_err();
-            assert_eq!(error, "it can't be unpacked: it is cut off", "after {end} bytes");
+            assert_eq!(error, "can't unpack it: it is truncated", "after {end} bytes");
         }
     }
 
     #[test]
-    fn damage_shows() {
+    fn damage_is_detected() {
         let whole = packed(&text());
         for at in [12, whole.len() / 2, whole.len() - 6, whole.len() - 1] {
             let mut bytes = whole.clone();
             bytes[at] ^= 1;
             assert!(unpacked(&bytes).unwrap_err().contains("damaged"), "at {at}");
         }
-        let behind = [&whole[..], b"more"].concat();
-        let said = unpacked(&behind).unwrap_err();
-        assert_eq!(said, "it can't be unpacked: what follows is not gzip");
+        let with_garbage = [&whole[..], b"more"].concat();
+        let error = unpacked(&with_garbage).unwrap_err();
+        assert_eq!(error, "can't unpack it: the data after a member is not gzip");
     }
 }

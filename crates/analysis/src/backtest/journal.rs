@@ -1,7 +1,7 @@
-//! Sessions that were guarded already: their facts and verdicts are on record.
+//! Backtests of recorded sessions, whose facts and verdicts are in a journal.
 //!
-//! What was known then is known now, and what was refused then did not run. Only
-//! what the other definition asks for, and nobody asked then, is undecidable.
+//! Recorded facts are used, and calls that were refused did not run. Only facts that the new
+//! definition needs and that were not recorded are undecidable.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,63 +10,72 @@ use jackline_engine::observe::Observation;
 use jackline_engine::{
     Definition, Event, EventKind, Facts, Payload, Record, Session, ToolFinished, observe,
 };
-use jackline_journal::{EventRecord, JournalView, Line, RecordError, Verifier, parse_record};
+use jackline_journal::{
+    EventRecord, JournalLine, JournalView, RecordError, Verifier, parse_record,
+};
 
 use super::judge::judge;
-use super::went::went_as;
+use super::recorded_course::recorded_course;
 use super::{Backtest, BacktestRun, BacktestStep};
-use jackline_runtime::{Fault, panic_text};
+use jackline_runtime::{RuntimeFault, panic_text};
 
-/// A journal at work: give it its lines in their order.
+/// A backtest of one journal. The caller passes its lines in order.
 pub struct BacktestJournal {
     backtest: Backtest,
-    /// Where the definitions are that the journal names; lines may come from elsewhere.
+    /// The source of the definitions that the journal refers to. The lines may come from another
+    /// source.
     definitions: Option<JournalView>,
     chain: Verifier,
-    /// None before the line that opens the session.
-    open: Option<Open>,
+    /// `None` before the opening record.
+    open_backtest: Option<OpenBacktest>,
 }
 
-struct Open {
+struct OpenBacktest {
     run: BacktestRun,
     name: String,
-    /// What it ran under at that time, where that can be read.
+    /// The definition at the time of recording, if it can be read.
     recorded: Option<Arc<Definition>>,
 }
 
 impl BacktestJournal {
-    /// Begins with a journal. Where the definitions that it names can't be read, answers that
-    /// rest on them count as unknown.
+    /// Starts a journal. If the recorded definitions can't be read, facts that depend on them count
+    /// as unknown.
     pub fn new(backtest: &Backtest, definitions: Option<JournalView>) -> Self {
         let (backtest, chain) = (backtest.clone(), Verifier::new(None));
-        Self { backtest, definitions, chain, open: None }
+        Self { backtest, definitions, chain, open_backtest: None }
     }
 
-    /// The session, once its first line is read.
+    /// The session id, once the first line is read.
     pub fn name(&self) -> Option<&str> {
-        self.open.as_ref().map(|open| open.name.as_str())
+        self.open_backtest.as_ref().map(|open| open.name.as_str())
     }
 
-    /// Decides on one line, given without its newline. One that is not what was
-    /// written says so, and is passed over.
-    pub fn line(&mut self, line: &[u8]) -> Result<Option<Result<BacktestStep, Fault>>, String> {
-        if !self.chain.line(line) {
-            return Err("it is not what was written; see `jackline verify`".to_owned());
+    /// Decides on one line without its newline. A line that was changed gives an error and is
+    /// skipped.
+    pub fn line(
+        &mut self,
+        line: &[u8],
+    ) -> Result<Option<Result<BacktestStep, RuntimeFault>>, String> {
+        if !self.chain.check_line(line) {
+            return Err(
+                "the record was changed; check the journal with `jackline verify`".to_owned()
+            );
         }
         let definitions = self.definitions.as_ref();
         let load = |digest: &_| definitions.and_then(|view| view.definition(digest).ok());
         match parse_record(line).map_err(|RecordError { reason, .. }| reason)? {
-            Line::Opened(opened) => {
+            JournalLine::Opened(opened) => {
                 let mut run = self.backtest.start();
                 let definition = Arc::clone(&run.definition);
                 run.session = Some(Session::new(definition, Arc::new(opened.place)));
                 let recorded = load(&opened.definition.lowered.digest());
-                self.open = Some(Open { run, name: opened.session.to_string(), recorded });
+                self.open_backtest =
+                    Some(OpenBacktest { run, name: opened.session.to_string(), recorded });
                 Ok(None)
             }
-            Line::Event(record) => match &mut self.open {
+            JournalLine::Event(record) => match &mut self.open_backtest {
                 Some(open) => {
-                    if let Some(new) = record.as_record().reloads() {
+                    if let Some(new) = record.as_record().reloaded_definition() {
                         open.recorded = load(&new.lowered.digest());
                     }
                     Ok(open.event(*record))
@@ -76,42 +85,49 @@ impl BacktestJournal {
         }
     }
 
-    /// The run, unless its beginning was missing.
+    /// The run, unless its opening record was missing.
     pub fn finish(self) -> Option<BacktestRun> {
-        self.open.map(|open| open.run)
+        self.open_backtest.map(|open| open.run)
     }
 }
 
-impl Open {
-    fn event(&mut self, mut record: EventRecord) -> Option<Result<BacktestStep, Fault>> {
-        // What people put in force then is not what is asked about now.
+impl OpenBacktest {
+    fn event(&mut self, mut record: EventRecord) -> Option<Result<BacktestStep, RuntimeFault>> {
+        // A reload at the time of recording does not change the definition under test.
         record.facts.reload = None;
         let run = &mut self.run;
         let definition = &run.definition;
         let session = run.session.as_mut()?;
-        let facts = facts(&record, self.recorded.as_deref(), definition);
+        let facts = usable_facts(&record, self.recorded.as_deref(), definition);
         let judged = catch_unwind(AssertUnwindSafe(|| {
-            session.ground().understand(&record.event, |understood| {
+            session.event_interpreter().with_interpreted(&record.event, |understood| {
                 let judged = judge(session, &record.event, understood, &facts);
-                let verdict = went_as(&record.event, &record.verdict, definition, &judged);
-                session.apply_on(understood, &Record { verdict: &verdict, ..record.as_record() });
+                let verdict = recorded_course(&record.event, &record.verdict, definition, &judged);
+                session.apply_interpreted(
+                    understood,
+                    &Record { verdict: &verdict, ..record.as_record() },
+                );
                 judged
             })
         }));
         Some(match judged {
-            Ok(judged) => Ok(run.note(&record.event, judged)),
-            Err(panic) => Err(Fault::Panic(panic_text(panic.as_ref()))),
+            Ok(judged) => Ok(run.add_to_outcome(&record.event, judged)),
+            Err(panic) => Err(RuntimeFault::Panic(panic_text(panic.as_ref()))),
         })
     }
 }
 
-/// What was known then, as the other definition may use it.
-fn facts(record: &EventRecord, recorded: Option<&Definition>, definition: &Definition) -> Facts {
+/// The recorded facts, as far as they apply to the definition under test.
+fn usable_facts(
+    record: &EventRecord,
+    recorded: Option<&Definition>,
+    definition: &Definition,
+) -> Facts {
     let mut facts = record.facts.clone();
-    // The question is what the definition says, not whether somebody listens.
+    // The backtest also decides on events during which the guard was off.
     facts.off = None;
-    facts.observed = seen(&record.event, &record.facts.observed);
-    // Answers by number are answers to another question where the list is another.
+    facts.observed = observe_again(&record.event, &record.facts.observed);
+    // Facts by number belong to other questions if the lists differ.
     if recorded.is_none_or(|recorded| recorded.policies != definition.policies) {
         facts.policies.clear();
     }
@@ -124,9 +140,9 @@ fn facts(record: &EventRecord, recorded: Option<&Definition>, definition: &Defin
     facts
 }
 
-/// What is to be seen of the payloads: an older engine may have looked for less.
-/// Where they are not in the record any more, what was seen then holds.
-fn seen(event: &Event, recorded: &Observation) -> Observation {
+/// Observes the payloads again, because an older engine may have observed less. If a payload is no
+/// longer in the record, the recorded observation is used.
+fn observe_again(event: &Event, recorded: &Observation) -> Observation {
     let mut seen = observe(event);
     seen.args = recorded.args.or(seen.args);
     if let EventKind::ToolFinished(ToolFinished { result: Some(Payload::Elided { .. }), .. }) =

@@ -1,184 +1,212 @@
-//! What is sure about one event, and what hangs on a world that is gone.
+//! Separates certain results for one event from those that depend on unrecorded facts.
 
 use jackline_engine::facts::{FileFact, FileKind, GitFact};
-use jackline_engine::session::Understood;
-use jackline_engine::verdict::{Constraint, GuardName, SafetyEvent, Stop, ViolationType};
+use jackline_engine::session::InterpretedEvent;
+use jackline_engine::verdict::{Constraint, GuardName, SafetyEvent, SessionStop, ViolationType};
 use jackline_engine::{
     Arguments, Decision, Event, EventKind, Fact, Facts, Query, Session, ToolProposed, Verdict,
     Violation,
 };
 
-use super::name_of;
+use super::violation_source;
 
-/// What may have been at a path. Paths that a call names are the same in all
-/// of these worlds, so what is objected to in each does not hang on them.
-const WORLDS: [FileKind; 3] = [FileKind::Missing, FileKind::File, FileKind::Directory];
+/// The possible kinds of a file at a path. Paths that a call names are the same for all kinds, so a
+/// violation that occurs for each kind does not depend on the file.
+const FILE_KINDS: [FileKind; 3] = [FileKind::Missing, FileKind::File, FileKind::Directory];
 
-/// A guard that hangs on what is not known.
+/// A guard whose result depends on an unrecorded fact.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Undecidable {
-    /// The guard, or the rule by its name.
+    /// The guard, or the name of the rule.
     pub guard: String,
-    /// What would have to be known.
-    pub lacks: Lack,
+    /// The missing fact.
+    pub missing: UnrecordedFact,
 }
 
-/// What a recording does not tell.
+/// A kind of fact that was not recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Lack {
-    /// Where symbolic links led.
+pub enum UnrecordedFact {
+    /// The targets of symbolic links.
     Links,
-    /// Which files were there, and what was in them.
+    /// The existence and contents of files.
     Files,
-    /// What a repository said.
+    /// The state of a repository.
     Repository,
-    /// What a check, or a policy written in Rust, would have said.
+    /// The result of a check or of a policy written in Rust.
     Check,
 }
 
-impl Lack {
-    /// In words.
+impl UnrecordedFact {
+    /// The kind as text.
     pub fn describe(self) -> &'static str {
         match self {
-            Self::Links => "where symbolic links led then",
-            Self::Files => "which files were there then, and what was in them",
-            Self::Repository => "what git said then",
-            Self::Check => "what a check or a policy of your own would have said",
+            Self::Links => "the targets of symbolic links at that time",
+            Self::Files => "the files at that time and their contents",
+            Self::Repository => "the state of the git repository at that time",
+            Self::Check => "the result of a check or a custom policy",
         }
     }
 }
 
-/// One event and all that is known of its world.
+/// One event and its recorded facts.
 #[derive(Clone, Copy)]
-struct Judge<'a> {
+struct EventJudge<'a> {
     session: &'a Session,
-    understood: &'a Understood<'a>,
+    understood: &'a InterpretedEvent<'a>,
     is_proposed: bool,
     is_readable: bool,
     facts: &'a Facts,
 }
 
-/// What can be said about it.
-pub(super) struct Judged {
-    pub(super) objections: Vec<Violation>,
+/// The result for one event.
+pub(super) struct BacktestDecision {
+    pub(super) violations: Vec<Violation>,
     pub(super) undecidable: Vec<Undecidable>,
-    pub(super) stop: Option<Stop>,
+    pub(super) stop: Option<SessionStop>,
     pub(super) safety: Vec<SafetyEvent>,
-    /// Overrides that would have been put in force.
+    /// The overrides that would have taken effect.
     pub(super) constraints: Vec<Constraint>,
 }
 
-/// Judges an event by what is known of its world.
+/// Judges an event by its recorded facts.
 pub(super) fn judge(
     session: &Session,
     event: &Event,
-    understood: &Understood<'_>,
+    understood: &InterpretedEvent<'_>,
     facts: &Facts,
-) -> Judged {
+) -> BacktestDecision {
     let is_proposed = is_proposed(&event.kind);
     let is_readable = !matches!(
         event.kind,
         EventKind::ToolProposed(ToolProposed { args: Arguments::Text(_), .. })
     );
-    Judge { session, understood, is_proposed, is_readable, facts }.judge()
+    EventJudge { session, understood, is_proposed, is_readable, facts }.judge()
 }
 
-impl Judge<'_> {
-    fn judge(self) -> Judged {
-        let mut known = self.session.decide_on(self.understood, self.facts);
-        // How the recording was made is nothing that the agent did, and what
-        // can't be read as a call was none.
-        known.violations.retain(|found| !self.is_of_recording(found));
-        let stop = known.stop.clone().filter(|_| known.is_enforced(Decision::Stop));
-        let safety = std::mem::take(&mut known.safety);
-        let constraints = std::mem::take(&mut known.constraints);
+impl EventJudge<'_> {
+    fn judge(self) -> BacktestDecision {
+        let mut verdict = self.session.decide_interpreted(self.understood, self.facts);
+        // The agent is not responsible for the way of recording. Arguments that can't be parsed
+        // were not a call.
+        verdict.violations.retain(|violation| !self.is_of_recording(violation));
+        let stop = verdict.stop.clone().filter(|_| verdict.is_enforced(Decision::Stop));
+        let safety = std::mem::take(&mut verdict.safety);
+        let constraints = std::mem::take(&mut verdict.constraints);
         let is_sure = || {
-            let open = self.session.needs_of(self.understood, self.facts);
-            !open.iter().any(is_about_it)
+            let open = self.session.needs_for(self.understood, self.facts);
+            !open.iter().any(is_about_proposal)
         };
         if !self.is_proposed || is_sure() {
             let undecidable = Vec::new();
-            return Judged { objections: known.violations, undecidable, stop, safety, constraints };
+            return BacktestDecision {
+                violations: verdict.violations,
+                undecidable,
+                stop,
+                safety,
+                constraints,
+            };
         }
-        let worlds = WORLDS.map(|kind| self.suppose(kind, false).violations);
+        let worlds = FILE_KINDS.map(|kind| self.decide_with_file_kind(kind, false).violations);
         let [first, ..] = &worlds;
-        let everywhere = |found: &&Violation| worlds.iter().all(|world| is_in(found, world));
-        let weighed = |found: &&Violation| is_weighed(found) && !self.is_of_recording(found);
+        let everywhere = |violation: &&Violation| {
+            worlds.iter().all(|world| contains_violation(violation, world))
+        };
+        let weighed =
+            |violation: &&Violation| can_be_certain(violation) && !self.is_of_recording(violation);
         let objections = first.iter().filter(weighed).filter(everywhere).cloned();
         let objections = objections.collect();
-        let mut judged = Judged { objections, undecidable: Vec::new(), stop, safety, constraints };
-        for objection in known.violations.iter().filter(|found| found.guard == GuardName::Rules) {
-            match &objection.kind {
-                ViolationType::RuleBroken => self.broken_rule(objection, &worlds, &mut judged),
-                _ => judged.objections.push(objection.clone()),
+        let mut judged = BacktestDecision {
+            violations: objections,
+            undecidable: Vec::new(),
+            stop,
+            safety,
+            constraints,
+        };
+        for violation in verdict.violations.iter().filter(|found| found.guard == GuardName::Rules) {
+            match &violation.kind {
+                ViolationType::RuleBroken => {
+                    self.judge_broken_rule(violation, &worlds, &mut judged);
+                }
+                _ => judged.violations.push(violation.clone()),
             }
         }
-        let others = known.violations.iter().chain(worlds.iter().flatten());
-        let unsure =
-            |found: &&Violation| found.guard != GuardName::Rules && !self.is_of_recording(found);
-        for objection in others.filter(unsure) {
-            judged.weigh(objection, &worlds);
+        let others = verdict.violations.iter().chain(worlds.iter().flatten());
+        let unsure = |violation: &&Violation| {
+            violation.guard != GuardName::Rules && !self.is_of_recording(violation)
+        };
+        for violation in others.filter(unsure) {
+            judged.add_if_undecidable(violation, &worlds);
         }
         judged
     }
 
-    /// Whether an objection is about how something was recorded.
-    fn is_of_recording(self, found: &Violation) -> bool {
-        found.guard == GuardName::Protocol
-            || (found.guard == GuardName::Schema && !self.is_readable)
+    /// Whether a violation concerns the way of recording.
+    fn is_of_recording(self, violation: &Violation) -> bool {
+        violation.guard == GuardName::Protocol
+            || (violation.guard == GuardName::Schema && !self.is_readable)
     }
 
-    /// A rule that can't be answered: for want of facts, or because it is
-    /// broken and would be then, too.
-    fn broken_rule(self, objection: &Violation, worlds: &[Vec<Violation>], judged: &mut Judged) {
-        if !worlds.iter().all(|world| is_in(objection, world)) {
-            judged.unsure(objection, Lack::Files);
-        } else if is_in(objection, &self.suppose(FileKind::Missing, true).violations) {
-            judged.objections.push(objection.clone());
+    /// Judges a rule that can't be evaluated: because a fact is missing, or because the rule itself
+    /// is broken.
+    fn judge_broken_rule(
+        self,
+        violation: &Violation,
+        worlds: &[Vec<Violation>],
+        judged: &mut BacktestDecision,
+    ) {
+        if !worlds.iter().all(|world| contains_violation(violation, world)) {
+            judged.add_undecidable(violation, UnrecordedFact::Files);
+        } else if contains_violation(
+            violation,
+            &self.decide_with_file_kind(FileKind::Missing, true).violations,
+        ) {
+            judged.violations.push(violation.clone());
         } else {
-            judged.unsure(objection, Lack::Repository);
+            judged.add_undecidable(violation, UnrecordedFact::Repository);
         }
     }
 
-    /// The verdict in a world in which every path looks alike.
-    fn suppose(self, kind: FileKind, with_git: bool) -> Verdict {
+    /// The verdict if all paths had the same kind.
+    fn decide_with_file_kind(self, kind: FileKind, with_git: bool) -> Verdict {
         let mut facts = self.facts.clone();
         let ask = |query: &Query| match query {
-            Query::File { .. } => Fact::File(FileFact { bytes: 1, ..FileFact::of(kind) }),
+            Query::File { .. } => {
+                Fact::File(FileFact { bytes: 1, ..FileFact::without_details(kind) })
+            }
             Query::Git { .. } if with_git => Fact::Git(GitFact::default()),
             Query::Ignored { .. } if with_git => Fact::Ignored(false),
             _ => Fact::Unknown,
         };
-        self.session.gather_known(self.understood, &mut facts, ask);
-        self.session.decide_on(self.understood, &facts)
+        self.session.gather_facts(self.understood, &mut facts, ask);
+        self.session.decide_interpreted(self.understood, &facts)
     }
 }
 
-impl Judged {
-    /// What is not the same in every world can't be decided.
-    fn weigh(&mut self, objection: &Violation, worlds: &[Vec<Violation>]) {
-        if self.objections.iter().any(|sure| sure.guard == objection.guard) {
+impl BacktestDecision {
+    /// Lists a violation as undecidable, because it does not occur for every kind of file.
+    fn add_if_undecidable(&mut self, violation: &Violation, worlds: &[Vec<Violation>]) {
+        if self.violations.iter().any(|sure| sure.guard == violation.guard) {
             return;
         }
-        let is_said =
-            |world: &&Vec<Violation>| world.iter().any(|found| found.guard == objection.guard);
-        let lacks = match worlds.iter().filter(is_said).count() {
-            0 => Lack::Links,
-            said if said < worlds.len() => Lack::Files,
-            _ => Lack::Check,
+        let has_guard =
+            |world: &&Vec<Violation>| world.iter().any(|found| found.guard == violation.guard);
+        let lacks = match worlds.iter().filter(has_guard).count() {
+            0 => UnrecordedFact::Links,
+            count if count < worlds.len() => UnrecordedFact::Files,
+            _ => UnrecordedFact::Check,
         };
-        self.unsure(objection, lacks);
+        self.add_undecidable(violation, lacks);
     }
 
-    fn unsure(&mut self, objection: &Violation, lacks: Lack) {
-        let undecidable = Undecidable { guard: name_of(objection), lacks };
+    fn add_undecidable(&mut self, violation: &Violation, lacks: UnrecordedFact) {
+        let undecidable = Undecidable { guard: violation_source(violation), missing: lacks };
         if !self.undecidable.contains(&undecidable) {
             self.undecidable.push(undecidable);
         }
     }
 }
 
-/// Whether the agent wants something, and may be told that it can't have it.
+/// Whether the agent proposes something that a guard may refuse.
 fn is_proposed(kind: &EventKind) -> bool {
     matches!(
         kind,
@@ -189,25 +217,25 @@ fn is_proposed(kind: &EventKind) -> bool {
     )
 }
 
-/// Whether a question is about what is proposed. Whether somebody changed files
-/// behind the guard's back is not, nor whom a person has approved.
-fn is_about_it(query: &Query) -> bool {
-    let beside = matches!(query, Query::Watched { .. } | Query::Definition | Query::Pins { .. });
-    !beside && !matches!(query, Query::Feedback { .. })
+/// Whether a query concerns the proposal. Queries about changed files of the guard and about
+/// approved agents do not.
+fn is_about_proposal(query: &Query) -> bool {
+    let is_unrelated =
+        matches!(query, Query::Watched { .. } | Query::Definition | Query::Pins { .. });
+    !is_unrelated && !matches!(query, Query::Feedback { .. })
 }
 
-/// Whether an objection that is the same in every world is sure. One that says
-/// that nobody answered is not, nor is one about the end of a task: what was
-/// done is all in the files.
-fn is_weighed(objection: &Violation) -> bool {
-    objection.kind != ViolationType::GuardFault
-        && !matches!(objection.guard, GuardName::Rules | GuardName::Completion)
+/// Whether a violation that occurs for every kind of file is certain. A missing answer is not
+/// certain. A completion result is not certain either, because it depends on the contents of files.
+fn can_be_certain(violation: &Violation) -> bool {
+    violation.kind != ViolationType::GuardFault
+        && !matches!(violation.guard, GuardName::Rules | GuardName::Completion)
 }
 
-/// Whether a world has the same objection.
-fn is_in(objection: &Violation, world: &[Violation]) -> bool {
+/// Whether a list contains the same violation.
+fn contains_violation(violation: &Violation, world: &[Violation]) -> bool {
     world.iter().any(|found| {
         (&found.guard, &found.kind, &found.subtype, &found.message)
-            == (&objection.guard, &objection.kind, &objection.subtype, &objection.message)
+            == (&violation.guard, &violation.kind, &violation.subtype, &violation.message)
     })
 }

@@ -1,73 +1,72 @@
-//! What would have become of a run.
+//! The result of a backtest run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jackline_engine::verdict::{SafetyEvent, SafetyKind, Stop};
+use jackline_engine::verdict::{SafetyEvent, SafetyKind, SessionStop};
 use jackline_engine::{
     CallId, Decision, Event, EventKind, ToolFinished, ToolName, ToolProposed, Violation,
 };
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::name_of;
+use super::violation_source;
 
-/// How many calls that never came back are remembered.
-const OPEN_MAX: usize = 1024;
+/// The largest number of calls without a result that are stored.
+const OPEN_CALLS_MAX: usize = 1024;
 
-/// What would have become of a run.
+/// The result of a backtest run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct BacktestOutcome {
-    /// The first call at which the agent would have been told that it loops.
+    /// The first call at which the agent would have been warned about a loop.
     pub soft: Option<u64>,
-    /// The first call at which a loop would have been held.
+    /// The first call at which a loop would have paused the session.
     pub hard: Option<u64>,
-    /// What spoke first: the rule or guard behind a call that would not have
-    /// run, or the rule by which a loop was found.
+    /// The first rule or guard behind a call that would not have run, or behind a loop.
     pub rule: Option<String>,
     /// The calls that would have been denied, by their numbers from 0.
     pub denied: Vec<u64>,
-    /// The calls about which a person would have been asked.
+    /// The calls for which a person would have been asked.
     pub asked: Vec<u64>,
-    /// The code with which the session would have been stopped.
-    #[serde(serialize_with = "in_words")]
-    pub stop: Option<Stop>,
-    /// Guards and rules of which not everything can be said.
+    /// The stop code with which the session would have been stopped.
+    #[serde(serialize_with = "serialize_stop")]
+    pub stop: Option<SessionStop>,
+    /// Guards and rules with undecidable results.
     pub undecidable: BTreeSet<String>,
-    /// How many calls there were.
+    /// The number of calls.
     #[serde(skip)]
     pub calls: u64,
     #[serde(skip)]
-    open: BTreeMap<CallId, Call>,
+    open: BTreeMap<CallId, BacktestCall>,
 }
 
-/// A call, by its number in its run.
+/// A call in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
-    /// From 0.
+pub struct BacktestCall {
+    /// Its number, from 0.
     pub index: u64,
-    /// What was called.
+    /// The tool.
     pub tool: ToolName,
 }
 
-/// A loop that was found.
+/// A detected loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundLoop {
-    /// By which rule.
+pub struct BacktestLoop {
+    /// The rule that detected it.
     pub rule: String,
-    /// Whether it would have been held, and not only told.
+    /// Whether it would have paused the session, and not only caused a warning.
     pub hard: bool,
 }
 
 impl BacktestOutcome {
-    /// The call that an event is about.
-    pub(super) fn call(&mut self, event: &Event) -> Option<Call> {
+    /// The call to which an event belongs.
+    pub(super) fn call_of(&mut self, event: &Event) -> Option<BacktestCall> {
         match &event.kind {
             EventKind::ToolProposed(ToolProposed { call, tool, .. }) => {
-                let proposed = Call { index: self.calls, tool: tool.clone() };
+                let proposed = BacktestCall { index: self.calls, tool: tool.clone() };
                 self.calls += 1;
                 if let Some(call) = call {
                     self.open.insert(call.clone(), proposed.clone());
-                    if self.open.len() > OPEN_MAX {
+                    if self.open.len() > OPEN_CALLS_MAX {
                         self.open.pop_first();
                     }
                 }
@@ -75,11 +74,11 @@ impl BacktestOutcome {
             }
             EventKind::ToolFinished(ToolFinished { call, of, .. }) => match (call, of) {
                 (Some(call), _) => self.open.remove(call),
-                // Without ids a result can't be told from that of another call
-                // of the same tool; the latest call is near enough.
+                // Without ids, a result can't be distinguished from that of another call of the
+                // same tool. The latest call is a good approximation.
                 (None, Some(of)) => {
                     let index = self.calls.saturating_sub(1);
-                    Some(Call { index, tool: of.tool.clone() })
+                    Some(BacktestCall { index, tool: of.tool.clone() })
                 }
                 (None, None) => None,
             },
@@ -87,21 +86,25 @@ impl BacktestOutcome {
         }
     }
 
-    /// Counts what would have been said about a proposed call.
-    pub(super) fn proposed(&mut self, index: u64, decision: Decision, by: Option<&Violation>) {
+    /// Counts the decision on a proposed call.
+    pub(super) fn count_decision(
+        &mut self,
+        index: u64,
+        decision: Decision,
+        by: Option<&Violation>,
+    ) {
         match decision {
             Decision::Allow | Decision::Rewrite => return,
             Decision::Ask => self.asked.push(index),
             Decision::Deny | Decision::Pause | Decision::Stop => self.denied.push(index),
         }
         if self.rule.is_none() {
-            self.rule = by.map(name_of);
+            self.rule = by.map(violation_source);
         }
     }
 
-    /// Counts loops that were found at a call. One that is held was there to be
-    /// told about, too.
-    pub(super) fn loops(&mut self, index: u64, found: &[FoundLoop]) {
+    /// Counts the loops at a call. A hard loop also counts as a soft one.
+    pub(super) fn count_loops(&mut self, index: u64, found: &[BacktestLoop]) {
         for one in found {
             self.soft.get_or_insert(index);
             if one.hard {
@@ -114,8 +117,8 @@ impl BacktestOutcome {
     }
 }
 
-/// The loops among what goes into the safety log.
-pub(super) fn loops_in(safety: &[SafetyEvent]) -> Vec<FoundLoop> {
+/// The loops among the safety events.
+pub(super) fn loops_in(safety: &[SafetyEvent]) -> Vec<BacktestLoop> {
     let level = |kind| match kind {
         SafetyKind::SoftLoop => Some(false),
         SafetyKind::HardLoop | SafetyKind::InfiniteLoop => Some(true),
@@ -127,13 +130,16 @@ pub(super) fn loops_in(safety: &[SafetyEvent]) -> Vec<FoundLoop> {
             Some(Value::String(rule)) => format!("loops/{rule}"),
             _ => "loops".to_owned(),
         };
-        Some(FoundLoop { rule, hard })
+        Some(BacktestLoop { rule, hard })
     });
     found.collect()
 }
 
-#[expect(clippy::ref_option, reason = "serde calls it with this")]
-fn in_words<S: Serializer>(stop: &Option<Stop>, serializer: S) -> Result<S::Ok, S::Error> {
+#[expect(clippy::ref_option, reason = "serde requires this signature")]
+fn serialize_stop<S: Serializer>(
+    stop: &Option<SessionStop>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     stop.as_ref().map(ToString::to_string).serialize(serializer)
 }
 
@@ -152,17 +158,17 @@ mod tests {
         }
     }
 
-    /// The outcome of a run in which these were found, each at its call.
+    /// The result of a run with these safety events, each at its call.
     fn after(found: &[(u64, SafetyKind, &str)]) -> BacktestOutcome {
         let mut outcome = BacktestOutcome::default();
         for (index, kind, rule) in found {
-            outcome.loops(*index, &loops_in(&[safety(*kind, rule)]));
+            outcome.count_loops(*index, &loops_in(&[safety(*kind, rule)]));
         }
         outcome
     }
 
     #[test]
-    fn the_first_of_each_level_counts() {
+    fn the_first_loop_of_each_level_counts() {
         let outcome = after(&[
             (1, SafetyKind::DirtyBitViolation, "other"),
             (2, SafetyKind::SoftLoop, "repeat"),
@@ -175,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hard_is_soft_by_then() {
+    fn a_hard_loop_also_counts_as_soft() {
         for kind in [SafetyKind::HardLoop, SafetyKind::InfiniteLoop] {
             let outcome = after(&[(4, kind, "cycle"), (5, SafetyKind::SoftLoop, "repeat")]);
             assert_eq!((outcome.soft, outcome.hard), (Some(4), Some(4)));
@@ -183,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_for_programs_has_every_field() {
+    fn the_json_has_every_field() {
         let outcome = after(&[(4, SafetyKind::HardLoop, "cycle")]);
         assert_eq!(
             serde_json::to_string(&outcome).unwrap(),

@@ -1,18 +1,19 @@
-//! What crosses the border, and what does not.
+//! Tests of what crosses the border, and what does not.
 
-use jackline_attempt::{Budgets, InternalOutcome, OutcomeError, Subtype, egress};
+use jackline_attempt::{AttemptBudgets, InternalOutcome, OutcomeError, Subtype, egress};
 use serde_json::json;
 
-use crate::world::{Answer, World, mutation, retriable};
+use crate::world::{CallWorld, ScriptedArtifact, mutation, retriable};
 
 fn public(outcome: &InternalOutcome) -> String {
     serde_json::to_string(&egress(outcome).0).unwrap()
 }
 
 #[test]
-fn an_exhausted_call_is_told_in_general_words_and_logged_in_exact_ones() {
-    let (outcome, mut trace) = World::default().play(&Budgets::default(), &[mutation()]);
-    let (said, normalization) = egress(&outcome);
+fn an_exhausted_call_has_a_general_public_text_and_an_exact_log() {
+    let (outcome, mut trace) =
+        CallWorld::default().run_call(&AttemptBudgets::default(), &[mutation()]);
+    let (public, normalization) = egress(&outcome);
     let expected = json!({
         "status": "error",
         "error_type": "request_not_completed",
@@ -21,65 +22,73 @@ fn an_exhausted_call_is_told_in_general_words_and_logged_in_exact_ones() {
         "normalized": true,
         "normalization_policy": "guardrail_exhaustion_boundary_v1",
     });
-    assert_eq!(serde_json::to_value(said).unwrap(), expected);
+    assert_eq!(serde_json::to_value(public).unwrap(), expected);
     let normalization = normalization.unwrap();
     assert_eq!(normalization.guardrail_subtype, "singleton_method_mutation");
     assert_eq!(normalization.guardrail_recovery_attempts, 1);
-    trace.told(Some(&normalization));
+    trace.record_normalization(Some(&normalization));
     assert!(trace.user_outcome_normalized);
     let inside = serde_json::to_string(&(outcome, trace)).unwrap();
     assert!(inside.contains("singleton methods on Agent"), "{inside}");
 }
 
 #[test]
-fn which_objection_it_was_changes_no_public_byte() {
-    let said: Vec<String> = Subtype::ALL
+fn the_public_outcome_does_not_depend_on_the_violation() {
+    let texts: Vec<String> = Subtype::ALL
         .iter()
-        .filter(|subtype| subtype.class() == jackline_engine::verdict::Class::Recoverable)
+        .filter(|subtype| subtype.class() == jackline_engine::verdict::ViolationClass::Recoverable)
         .flat_map(|subtype| {
             let text = format!("RAW-{}", subtype.name());
-            [Answer::Bad(*subtype, text.clone()), Answer::BadAfter(*subtype, text)]
+            [
+                ScriptedArtifact::Bad(*subtype, text.clone()),
+                ScriptedArtifact::BadAfter(*subtype, text),
+            ]
         })
-        .map(|answer| public(&World::default().play(&Budgets::default(), &[answer]).0))
+        .map(|answer| {
+            public(&CallWorld::default().run_call(&AttemptBudgets::default(), &[answer]).0)
+        })
         .collect();
-    assert!(said.len() > 10);
-    assert!(said.iter().all(|text| *text == said[0]), "{said:?}");
+    assert!(texts.len() > 10);
+    assert!(texts.iter().all(|text| *text == texts[0]), "{texts:?}");
 }
 
 #[test]
-fn a_delegates_failure_stays_raw_for_its_parent_and_is_normalised_at_the_top() {
-    let (child, _) = World::default().play(&Budgets::default(), &[mutation()]);
+fn a_failure_of_a_delegate_is_detailed_for_its_parent_and_general_at_the_top() {
+    let (child, _) = CallWorld::default().run_call(&AttemptBudgets::default(), &[mutation()]);
     assert_eq!(
         child.error().unwrap().metadata["last_violation_subtype"],
         "singleton_method_mutation"
     );
 
-    let (parent, trace) =
-        World::default().play(&Budgets::default(), &[Answer::Child(child.clone())]);
-    assert_eq!(parent, child, "as raw as it was");
-    assert_eq!(trace.attempt_id, 1, "the delegate had its attempts");
+    let (parent, trace) = CallWorld::default()
+        .run_call(&AttemptBudgets::default(), &[ScriptedArtifact::Child(child.clone())]);
+    assert_eq!(parent, child, "the parent passes it on unchanged");
+    assert_eq!(trace.attempt_id, 1, "the delegate already had its attempts");
     assert!(public(&parent).contains("couldn't be completed after multiple attempts"));
     assert!(!public(&parent).contains("singleton"));
 
-    // Words of the inside that an artifact repeats as its own are no better.
+    // An artifact that returns an internal error type as its own must not leak it.
     let forged = OutcomeError::new("guardrail_retry_exhausted", "RAW-CHILD", true);
-    let (parent, _) = World::default().play(&Budgets::default(), &[Answer::Error(forged)]);
+    let (parent, _) = CallWorld::default()
+        .run_call(&AttemptBudgets::default(), &[ScriptedArtifact::Error(forged)]);
     assert!(!public(&parent).contains("RAW"), "{}", public(&parent));
 }
 
 #[test]
-fn what_was_not_retried_is_not_called_multiple_attempts() {
-    let missing = Answer::Bad(Subtype::MissingCredentials, "RAW-KEY".to_owned());
-    let (outcome, _) = World::default().play(&Budgets::default(), &[missing]);
+fn the_public_text_mentions_several_attempts_only_after_a_retry() {
+    let missing = ScriptedArtifact::Bad(Subtype::MissingCredentials, "RAW-KEY".to_owned());
+    let (outcome, _) = CallWorld::default().run_call(&AttemptBudgets::default(), &[missing]);
     assert!(public(&outcome).contains("\"This request couldn't be completed.\""));
 }
 
 #[test]
-fn what_an_artifact_says_itself_is_said() {
+fn an_error_that_the_artifact_returns_is_public() {
     let error = OutcomeError::new("not_found", "no such film", false);
-    let (outcome, _) = World::default().play(&Budgets::default(), &[Answer::Error(error)]);
-    let said = egress(&outcome);
-    assert_eq!((said.0.error_message.as_deref(), said.1), (Some("no such film"), None));
-    let (outcome, _) = World::default().play(&Budgets::default(), &[retriable("fetch_failed")]);
+    let (outcome, _) = CallWorld::default()
+        .run_call(&AttemptBudgets::default(), &[ScriptedArtifact::Error(error)]);
+    let outcome = egress(&outcome);
+    assert_eq!((outcome.0.error_message.as_deref(), outcome.1), (Some("no such film"), None));
+    let (outcome, _) =
+        CallWorld::default().run_call(&AttemptBudgets::default(), &[retriable("fetch_failed")]);
     assert!(!public(&outcome).contains("RAW"));
 }

@@ -1,20 +1,20 @@
-//! Budgets 0, 1 and 2 in every lane, with exact counts of what the generator is asked.
+//! Budgets 0, 1 and 2 in every lane, with exact counts of the requests to the generator.
 
-use jackline_attempt::{Budgets, Lane};
+use jackline_attempt::{AttemptBudgets, Lane};
 
-use crate::world::{Answer, Kept, World, mutation, retriable};
+use crate::world::{AttemptChanges, CallWorld, ScriptedArtifact, mutation, retriable};
 
-fn failing(lane: Lane) -> Answer {
+fn failing(lane: Lane) -> ScriptedArtifact {
     match lane {
-        Lane::Provider => Answer::Down("provider"),
+        Lane::Provider => ScriptedArtifact::Down("provider"),
         Lane::Guardrail => mutation(),
-        Lane::Execution => Answer::Crash("execution", "RAW-CRASH".to_owned()),
+        Lane::Execution => ScriptedArtifact::Crash("execution", "RAW-CRASH".to_owned()),
         Lane::Outcome => retriable("fetch_failed"),
     }
 }
 
-fn with(lane: Lane, budget: u32, ceiling: u32) -> Budgets {
-    let mut budgets = Budgets { ceiling, ..Budgets::default() };
+fn with(lane: Lane, budget: u32, ceiling: u32) -> AttemptBudgets {
+    let mut budgets = AttemptBudgets { ceiling, ..AttemptBudgets::default() };
     match lane {
         Lane::Provider => budgets.provider = budget,
         Lane::Guardrail => budgets.guardrail = budget,
@@ -28,12 +28,12 @@ fn with(lane: Lane, budget: u32, ceiling: u32) -> Budgets {
 fn a_lane_asks_once_and_once_more_for_each_retry() {
     for lane in Lane::ALL {
         for budget in 0..=2 {
-            let mut world = World::default();
-            let (outcome, trace) = world.play(&with(lane, budget, 6), &[failing(lane)]);
+            let mut world = CallWorld::default();
+            let (outcome, trace) = world.run_call(&with(lane, budget, 6), &[failing(lane)]);
             assert_eq!(world.asks.len(), 1 + budget as usize, "{lane:?} {budget}");
             assert_eq!(trace.lanes.of(lane).used, budget);
             assert!(!outcome.is_ok());
-            assert_eq!(world.kept, Kept::default());
+            assert_eq!(world.changes, AttemptChanges::default());
             let exhausted = trace.guardrail_retry_exhausted
                 || trace.execution_retry_exhausted
                 || trace.outcome_repair_retry_exhausted;
@@ -45,7 +45,7 @@ fn a_lane_asks_once_and_once_more_for_each_retry() {
 #[test]
 fn a_lane_that_is_off_gives_the_original_back() {
     let error_of = |lane| {
-        let (outcome, _) = World::default().play(&with(lane, 0, 6), &[failing(lane)]);
+        let (outcome, _) = CallWorld::default().run_call(&with(lane, 0, 6), &[failing(lane)]);
         outcome.error().unwrap().error_type.clone()
     };
     assert_eq!(error_of(Lane::Provider), "provider");
@@ -57,8 +57,8 @@ fn a_lane_that_is_off_gives_the_original_back() {
 #[test]
 fn the_ceiling_holds_whatever_the_lanes_have_left() {
     for ceiling in 1..5 {
-        let mut world = World::default();
-        world.play(&with(Lane::Guardrail, 100, ceiling), &[mutation()]);
+        let mut world = CallWorld::default();
+        world.run_call(&with(Lane::Guardrail, 100, ceiling), &[mutation()]);
         assert_eq!(world.asks.len(), ceiling as usize);
     }
 }

@@ -1,11 +1,6 @@
-//! Calls played with scripted parts: exact counts, exact shapes, and nothing left behind.
+//! Calls with scripted parts: exact counts, exact shapes, and no changes left behind.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "tests say what they expect"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests may panic")]
 
 mod boundary;
 mod budgets;

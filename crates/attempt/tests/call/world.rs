@@ -1,71 +1,72 @@
-//! A world that a scripted generator works on: what it wrote, and what was undone.
+//! A test setup with scripted parts, which records requests, stages and changes.
 
 use std::collections::VecDeque;
 
 use jackline_attempt::{
-    Ask, Budgets, Call, Ended, Executor, Fault, Generator, InternalOutcome, Outcome, OutcomeError,
-    Parts, ProviderError, Restored, RollbackError, SnapshotError, Stage, Stages, Subtype, Trace,
-    Transaction, Validator, Violation,
+    ArtifactFault, ArtifactOutcome, AttemptBudgets, AttemptCall, AttemptViolation, CallParts,
+    CallTrace, Executor, GenerationRequest, Generator, InternalOutcome, Interruption, OutcomeError,
+    ProviderError, RollbackError, RollbackResult, SnapshotError, Stage, StageObserver, Subtype,
+    Transaction, Validator,
 };
 use serde_json::{Value, json};
 
-/// What the generator answers with, one after the other; the last one for ever.
+/// What the generator answers, in order. The last answer repeats.
 #[derive(Debug, Clone)]
-pub(crate) enum Answer {
-    /// It does not answer.
+pub(crate) enum ScriptedArtifact {
+    /// The generator returns an error.
     Down(&'static str),
-    /// A program that an objection keeps from running.
+    /// A program with a violation, which does not run.
     Bad(Subtype, String),
-    /// A program that writes, and is objected to afterwards.
+    /// A program that makes changes and has a violation afterwards.
     BadAfter(Subtype, String),
-    /// A program that writes, and then wants a call that is refused.
+    /// A program that makes changes and then has a call refused.
     Refused(String),
-    /// A program that writes, and fails.
+    /// A program that makes changes and fails.
     Crash(&'static str, String),
-    /// A program that writes, and says that it did not succeed.
+    /// A program that makes changes and returns an error.
     Error(OutcomeError),
-    /// A program that writes, and hands on what a delegate ended with.
+    /// A program that makes changes and passes on the outcome of a delegate.
     Child(InternalOutcome),
-    /// A program that writes, and is done.
+    /// A program that makes changes and succeeds.
     Good(Value),
 }
 
 /// Everything that an attempt can change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct AttemptChanges {
     pub(crate) context: Vec<String>,
     pub(crate) tools: Vec<String>,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct World {
-    pub(crate) kept: Kept,
-    pub(crate) before: Option<Kept>,
+pub(crate) struct CallWorld {
+    pub(crate) changes: AttemptChanges,
+    pub(crate) before: Option<AttemptChanges>,
     pub(crate) stages: Vec<(u32, Stage)>,
-    pub(crate) asks: Vec<Ask>,
+    pub(crate) asks: Vec<GenerationRequest>,
     pub(crate) end_after: Option<usize>,
     pub(crate) fail_begin: bool,
     pub(crate) fail_roll_back: bool,
     pub(crate) fail_stage: Option<Stage>,
 }
 
-struct Script<'a> {
-    answers: VecDeque<Answer>,
-    asks: &'a mut Vec<Ask>,
+struct ScriptedGenerator<'a> {
+    answers: VecDeque<ScriptedArtifact>,
+    asks: &'a mut Vec<GenerationRequest>,
 }
 
-impl Generator for Script<'_> {
-    type Artifact = Answer;
+impl Generator for ScriptedGenerator<'_> {
+    type Artifact = ScriptedArtifact;
 
-    fn generate(&mut self, ask: &Ask) -> Result<Answer, ProviderError> {
+    fn generate(&mut self, ask: &GenerationRequest) -> Result<ScriptedArtifact, ProviderError> {
         self.asks.push(ask.clone());
         let next = if self.answers.len() > 1 {
             self.answers.pop_front()
         } else {
             self.answers.front().cloned()
         };
-        match next.unwrap_or(Answer::Down("provider")) {
-            Answer::Down(error_type) => Err(ProviderError {
+        match next.unwrap_or(ScriptedArtifact::Down("provider")) {
+            ScriptedArtifact::Down(error_type) => Err(ProviderError {
                 error_type: error_type.to_owned(),
                 message: "the provider says RAW-PROVIDER".to_owned(),
                 retriable: true,
@@ -75,70 +76,84 @@ impl Generator for Script<'_> {
     }
 }
 
-struct Checks;
+struct ScriptedValidator;
 
-impl Validator<Answer> for Checks {
-    fn validate(&mut self, artifact: &Answer) -> Vec<Violation> {
+impl Validator<ScriptedArtifact> for ScriptedValidator {
+    fn validate(&mut self, artifact: &ScriptedArtifact) -> Vec<AttemptViolation> {
         match artifact {
-            Answer::Bad(subtype, message) => vec![Violation::new(*subtype, message.as_str())],
+            ScriptedArtifact::Bad(subtype, message) => {
+                vec![AttemptViolation::new(*subtype, message.as_str())]
+            }
             _ => Vec::new(),
         }
     }
 
-    fn judge(&mut self, artifact: &Answer, _: &Outcome) -> Vec<Violation> {
+    fn judge(&mut self, artifact: &ScriptedArtifact, _: &ArtifactOutcome) -> Vec<AttemptViolation> {
         match artifact {
-            Answer::BadAfter(subtype, message) => vec![Violation::new(*subtype, message.as_str())],
+            ScriptedArtifact::BadAfter(subtype, message) => {
+                vec![AttemptViolation::new(*subtype, message.as_str())]
+            }
             _ => Vec::new(),
         }
     }
 }
 
-struct Run<'a>(&'a std::cell::RefCell<Kept>);
+struct ScriptedExecutor<'a>(&'a std::cell::RefCell<AttemptChanges>);
 
-impl Executor<Answer> for Run<'_> {
-    fn execute(&mut self, artifact: &Answer) -> Result<Outcome, Fault> {
+impl Executor<ScriptedArtifact> for ScriptedExecutor<'_> {
+    fn execute(&mut self, artifact: &ScriptedArtifact) -> Result<ArtifactOutcome, ArtifactFault> {
         let mut kept = self.0.borrow_mut();
         kept.context.push(format!("{artifact:?}"));
         kept.tools.push("forged".to_owned());
         match artifact.clone() {
-            Answer::Good(value) => Ok(Outcome::Ok { value, sources: Vec::new() }),
-            Answer::BadAfter(..) => Ok(Outcome::Ok { value: json!(1), sources: Vec::new() }),
-            Answer::Error(error) => Ok(Outcome::Error(error)),
-            Answer::Child(child) => Ok(Outcome::Child(Box::new(child))),
-            Answer::Refused(message) => {
-                Err(Fault::Refused(vec![Violation::new(Subtype::ToolDenied, message)]))
+            ScriptedArtifact::Good(value) => Ok(ArtifactOutcome::Ok { value, sources: Vec::new() }),
+            ScriptedArtifact::BadAfter(..) => {
+                Ok(ArtifactOutcome::Ok { value: json!(1), sources: Vec::new() })
             }
-            Answer::Crash(error_type, message) => {
-                Err(Fault::Failed { error_type: error_type.to_owned(), message })
+            ScriptedArtifact::Error(error) => Ok(ArtifactOutcome::Error(error)),
+            ScriptedArtifact::Child(child) => Ok(ArtifactOutcome::Child(Box::new(child))),
+            ScriptedArtifact::Refused(message) => {
+                Err(ArtifactFault::Refused(vec![AttemptViolation::new(
+                    Subtype::ToolDenied,
+                    message,
+                )]))
             }
-            Answer::Down(_) | Answer::Bad(..) => panic!("never run"),
+            ScriptedArtifact::Crash(error_type, message) => {
+                Err(ArtifactFault::Failed { error_type: error_type.to_owned(), message })
+            }
+            ScriptedArtifact::Down(_) | ScriptedArtifact::Bad(..) => {
+                panic!("such a program never runs")
+            }
         }
     }
 }
 
-struct Undo<'a> {
-    kept: &'a std::cell::RefCell<Kept>,
-    before: &'a mut Option<Kept>,
+struct SnapshotTransaction<'a> {
+    kept: &'a std::cell::RefCell<AttemptChanges>,
+    before: &'a mut Option<AttemptChanges>,
     fail_begin: bool,
     fail_roll_back: bool,
 }
 
-impl Transaction for Undo<'_> {
+impl Transaction for SnapshotTransaction<'_> {
     fn begin(&mut self, _: u32) -> Result<u64, SnapshotError> {
         if self.fail_begin {
             return Err(SnapshotError("RAW-SNAPSHOT".to_owned()));
         }
-        assert!(self.before.replace(self.kept.borrow().clone()).is_none(), "begun twice");
+        assert!(
+            self.before.replace(self.kept.borrow().clone()).is_none(),
+            "the transaction was started twice"
+        );
         Ok(1)
     }
 
-    fn roll_back(&mut self, _: u32) -> Result<Restored, RollbackError> {
+    fn roll_back(&mut self, _: u32) -> Result<RollbackResult, RollbackError> {
         let before = self.before.take().unwrap();
         if self.fail_roll_back {
             return Err(RollbackError("a.txt is as the attempt left it".to_owned()));
         }
         *self.kept.borrow_mut() = before;
-        Ok(Restored { ms: 2, ..Restored::default() })
+        Ok(RollbackResult { ms: 2, ..RollbackResult::default() })
     }
 
     fn commit(&mut self, _: u32) -> Result<(), RollbackError> {
@@ -147,14 +162,14 @@ impl Transaction for Undo<'_> {
     }
 }
 
-struct Hears<'a> {
+struct StageLog<'a> {
     stages: &'a mut Vec<(u32, Stage)>,
     end_after: Option<usize>,
     fail_stage: Option<Stage>,
 }
 
-impl Stages for Hears<'_> {
-    fn reached(&mut self, attempt: u32, stage: Stage) -> Result<(), String> {
+impl StageObserver for StageLog<'_> {
+    fn stage_reached(&mut self, attempt: u32, stage: Stage) -> Result<(), String> {
         if self.fail_stage == Some(stage) {
             return Err("RAW-DISK is full".to_owned());
         }
@@ -162,55 +177,57 @@ impl Stages for Hears<'_> {
         Ok(())
     }
 
-    fn ended(&mut self) -> Option<Ended> {
+    fn interruption(&mut self) -> Option<Interruption> {
         let over = self.end_after.is_some_and(|after| self.stages.len() >= after);
-        over.then_some(Ended::Cancelled)
+        over.then_some(Interruption::Cancelled)
     }
 }
 
-impl World {
-    /// Plays a call.
-    pub(crate) fn play(
+impl CallWorld {
+    /// Runs a call.
+    pub(crate) fn run_call(
         &mut self,
-        budgets: &Budgets,
-        answers: &[Answer],
-    ) -> (InternalOutcome, Trace) {
-        let call = Call { name: "personal assistant.ask".to_owned(), budgets: budgets.clone() };
-        let kept = std::cell::RefCell::new(self.kept.clone());
-        let mut script = Script { answers: answers.to_vec().into(), asks: &mut self.asks };
-        let mut undo = Undo {
+        budgets: &AttemptBudgets,
+        answers: &[ScriptedArtifact],
+    ) -> (InternalOutcome, CallTrace) {
+        let call =
+            AttemptCall { name: "personal assistant.ask".to_owned(), budgets: budgets.clone() };
+        let kept = std::cell::RefCell::new(self.changes.clone());
+        let mut script =
+            ScriptedGenerator { answers: answers.to_vec().into(), asks: &mut self.asks };
+        let mut undo = SnapshotTransaction {
             kept: &kept,
             before: &mut self.before,
             fail_begin: self.fail_begin,
             fail_roll_back: self.fail_roll_back,
         };
-        let mut hears = Hears {
+        let mut hears = StageLog {
             stages: &mut self.stages,
             end_after: self.end_after,
             fail_stage: self.fail_stage,
         };
-        let ended = call.run(&mut Parts {
+        let ended = call.run(&mut CallParts {
             generator: &mut script,
-            validator: &mut Checks,
-            executor: &mut Run(&kept),
+            validator: &mut ScriptedValidator,
+            executor: &mut ScriptedExecutor(&kept),
             transaction: &mut undo,
             stages: &mut hears,
         });
-        self.kept = kept.into_inner();
+        self.changes = kept.into_inner();
         ended
     }
 
-    /// The stages by their names, without the attempts.
-    pub(crate) fn names(&self) -> Vec<&'static str> {
-        self.stages.iter().map(|(_, stage)| stage.word()).collect()
+    /// The names of the stages, without the attempt numbers.
+    pub(crate) fn stage_names(&self) -> Vec<&'static str> {
+        self.stages.iter().map(|(_, stage)| stage.as_str()).collect()
     }
 }
 
-pub(crate) fn mutation() -> Answer {
+pub(crate) fn mutation() -> ScriptedArtifact {
     let message = "Defining singleton methods on Agent instances is not supported";
-    Answer::Bad(Subtype::SingletonMethodMutation, message.to_owned())
+    ScriptedArtifact::Bad(Subtype::SingletonMethodMutation, message.to_owned())
 }
 
-pub(crate) fn retriable(error_type: &str) -> Answer {
-    Answer::Error(OutcomeError::new(error_type, "RAW-OUTCOME", true))
+pub(crate) fn retriable(error_type: &str) -> ScriptedArtifact {
+    ScriptedArtifact::Error(OutcomeError::new(error_type, "RAW-OUTCOME", true))
 }

@@ -1,29 +1,31 @@
-//! What an attempt costs around a program that does next to nothing.
+//! Measures the time of an attempt around a program that does almost nothing.
 
 use std::cell::RefCell;
 use std::path::Path;
 use std::time::Instant;
 
 use jackline_attempt::{
-    Ask, Budgets, Call, Ended, Generator, InternalOutcome, Parts, ProviderError, Restored,
-    RollbackError, SnapshotError, Stage, Stages, Transaction,
+    AttemptBudgets, AttemptCall, CallParts, GenerationRequest, Generator, InternalOutcome,
+    Interruption, ProviderError, RollbackError, RollbackResult, SnapshotError, Stage,
+    StageObserver, Transaction,
 };
 use jackline_sandbox_host::{
-    CallError, Forged, Host, Known, Limits, Named, Program, Sandbox, Workers, programs,
+    CallError, CallableSpec, Callables, GeneratedTool, ProgramHost, ProgramLimits, PythonProgram,
+    Sandbox, WorkerPool, checker_and_runner,
 };
 use serde_json::{Map, Value, json};
 
-use crate::Failure;
+use crate::BenchError;
 use crate::limits::Row;
-use crate::report::{Report, median};
+use crate::report::{BenchReport, median};
 
 const ROUNDS: usize = 1000;
 
-/// Whole attempts: written, looked at, run with one call, judged, committed. The parts
-/// around the program do nothing, so that what is left is ours.
-pub(crate) fn run(jackline: &Path, report: &mut Report) -> Result<(), Failure> {
+/// Runs whole attempts: generate, check, run with one call, validate, commit. The parts around the
+/// program do nothing, so that the rest is our own time.
+pub(crate) fn run(jackline: &Path, report: &mut BenchReport) -> Result<(), BenchError> {
     let path = Some(jackline.with_file_name("jackline-sandbox"));
-    let workers = Workers::new(Sandbox { path });
+    let workers = WorkerPool::new(Sandbox { path });
     let start = Instant::now();
     attempt(&workers)?;
     let cold = start.elapsed().as_secs_f64() * 1e3;
@@ -40,42 +42,42 @@ pub(crate) fn run(jackline: &Path, report: &mut Report) -> Result<(), Failure> {
     Ok(())
 }
 
-fn attempt(workers: &Workers) -> Result<(), Failure> {
-    let host = RefCell::new(Adds);
-    let (mut checker, mut runner) = programs(workers, &host, Limits::default(), 0);
-    let mut parts = Parts {
-        generator: &mut Trivial,
+fn attempt(workers: &WorkerPool) -> Result<(), BenchError> {
+    let host = RefCell::new(AddingHost);
+    let (mut checker, mut runner) = checker_and_runner(workers, &host, ProgramLimits::default(), 0);
+    let mut parts = CallParts {
+        generator: &mut FixedGenerator,
         validator: &mut checker,
         executor: &mut runner,
-        transaction: &mut Nothing,
-        stages: &mut Unheard,
+        transaction: &mut NoTransaction,
+        stages: &mut SilentStages,
     };
-    let call = Call { name: "bench".to_owned(), budgets: Budgets::default() };
+    let call = AttemptCall { name: "bench".to_owned(), budgets: AttemptBudgets::default() };
     match call.run(&mut parts).0 {
         InternalOutcome::Ok { value, .. } if value == json!(3) => Ok(()),
-        other => Err(format!("the attempt ended as {other:?}").into()),
+        other => Err(format!("unexpected result of the attempt: {other:?}").into()),
     }
 }
 
-struct Trivial;
+struct FixedGenerator;
 
-impl Generator for Trivial {
-    type Artifact = Program;
+impl Generator for FixedGenerator {
+    type Artifact = PythonProgram;
 
-    fn generate(&mut self, _: &Ask) -> Result<Program, ProviderError> {
-        Ok(Program::new("ok(tool(\"add\")(a=1, b=2))"))
+    fn generate(&mut self, _: &GenerationRequest) -> Result<PythonProgram, ProviderError> {
+        Ok(PythonProgram::new("ok(tool(\"add\")(a=1, b=2))"))
     }
 }
 
-struct Nothing;
+struct NoTransaction;
 
-impl Transaction for Nothing {
+impl Transaction for NoTransaction {
     fn begin(&mut self, _: u32) -> Result<u64, SnapshotError> {
         Ok(0)
     }
 
-    fn roll_back(&mut self, _: u32) -> Result<Restored, RollbackError> {
-        Ok(Restored::default())
+    fn roll_back(&mut self, _: u32) -> Result<RollbackResult, RollbackError> {
+        Ok(RollbackResult::default())
     }
 
     fn commit(&mut self, _: u32) -> Result<(), RollbackError> {
@@ -83,32 +85,32 @@ impl Transaction for Nothing {
     }
 }
 
-struct Unheard;
+struct SilentStages;
 
-impl Stages for Unheard {
-    fn reached(&mut self, _: u32, _: Stage) -> Result<(), String> {
+impl StageObserver for SilentStages {
+    fn stage_reached(&mut self, _: u32, _: Stage) -> Result<(), String> {
         Ok(())
     }
 
-    fn ended(&mut self) -> Option<Ended> {
+    fn interruption(&mut self) -> Option<Interruption> {
         None
     }
 }
 
-struct Adds;
+struct AddingHost;
 
-impl Host for Adds {
-    fn known(&self) -> Known {
+impl ProgramHost for AddingHost {
+    fn callables(&self) -> Callables {
         let description = "adds two numbers".to_owned();
-        let add = Named { name: "add".to_owned(), description, external: false };
-        Known { tools: vec![add], delegates: Vec::new() }
+        let add = CallableSpec { name: "add".to_owned(), description, external: false };
+        Callables { tools: vec![add], delegates: Vec::new() }
     }
 
     fn context(&self) -> Map<String, Value> {
         Map::new()
     }
 
-    fn remember(&mut self, _: Map<String, Value>) {}
+    fn store_context(&mut self, _: Map<String, Value>) {}
 
     fn call(&mut self, _: &str, arguments: Map<String, Value>) -> Result<Value, CallError> {
         Ok(arguments.values().filter_map(Value::as_i64).sum::<i64>().into())
@@ -123,7 +125,7 @@ impl Host for Adds {
         Err(CallError::Refused(Vec::new()))
     }
 
-    fn forge(&mut self, _: Forged) -> Result<(), CallError> {
+    fn add_tool(&mut self, _: GeneratedTool) -> Result<(), CallError> {
         Err(CallError::Refused(Vec::new()))
     }
 }

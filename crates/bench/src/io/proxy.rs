@@ -1,36 +1,39 @@
-//! What the proxy costs beside what it can't do without: the server itself, and two
-//! durable records.
+//! Measures how much time the proxy adds to the time of the server and of two durable records.
 
 use std::path::Path;
 use std::time::Instant;
 
-use super::peer::Peer;
-use crate::Failure;
-use crate::appends::Appends;
+use super::bench_server::BenchServer;
+use crate::BenchError;
+use crate::appends::AppendBaseline;
 use crate::limits::Row;
-use crate::report::{Report, median};
+use crate::report::{BenchReport, median};
 
 const CALLS: usize = 1500;
 
-/// So many calls come first, and are not measured.
-const WARM_UP: usize = 100;
+/// How many calls come first, without being measured.
+const WARM_UP_CALLS: usize = 100;
 
-pub(super) fn run(jackline: &Path, place: &Path, report: &mut Report) -> Result<(), Failure> {
-    let (mut echo, mut copies) = (Peer::echo()?, Peer::copied()?);
-    let mut proxy = Peer::wrapped(jackline, place)?;
-    for _ in 0..WARM_UP {
-        echo.echoes()?;
-        copies.echoes()?;
-        proxy.echoes()?;
+pub(super) fn run(
+    jackline: &Path,
+    place: &Path,
+    report: &mut BenchReport,
+) -> Result<(), BenchError> {
+    let (mut echo, mut copies) = (BenchServer::start_echo()?, BenchServer::start_copied_echo()?);
+    let mut proxy = BenchServer::start_wrapped_echo(jackline, place)?;
+    for _ in 0..WARM_UP_CALLS {
+        echo.call_echo()?;
+        copies.call_echo()?;
+        proxy.call_echo()?;
     }
-    let mut store = Appends::like(place)?;
+    let mut store = AppendBaseline::with_records_of(place)?;
     let (mut direct, mut copied) = (Vec::new(), Vec::new());
     let (mut proxied, mut appended) = (Vec::new(), Vec::new());
-    // All in turn, so that a disk that is slow for a while is slow for all.
+    // All take turns, so that a slow period of the disk affects all of them.
     for _ in 0..CALLS {
-        direct.push(micros(|| echo.echoes())?);
-        copied.push(micros(|| copies.echoes())?);
-        proxied.push(micros(|| proxy.echoes())?);
+        direct.push(micros(|| echo.call_echo())?);
+        copied.push(micros(|| copies.call_echo())?);
+        proxied.push(micros(|| proxy.call_echo())?);
         appended.push(micros(|| store.append())?);
         appended.push(micros(|| store.append())?);
     }
@@ -44,12 +47,12 @@ pub(super) fn run(jackline: &Path, place: &Path, report: &mut Report) -> Result<
             store.record_bytes
         ),
     );
-    let context = "what two pipes and two threads more take here".to_owned();
+    let context = "the time of two more pipes and two more threads".to_owned();
     report.add(Row("io: a proxy that only copies, p50"), copied, context);
     Ok(())
 }
 
-fn micros(run: impl FnOnce() -> Result<(), Failure>) -> Result<f64, Failure> {
+fn micros(run: impl FnOnce() -> Result<(), BenchError>) -> Result<f64, BenchError> {
     let start = Instant::now();
     run()?;
     Ok(start.elapsed().as_secs_f64() * 1e6)

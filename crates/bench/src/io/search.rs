@@ -1,4 +1,4 @@
-//! A search over a large tree, beside ripgrep.
+//! Measures a search over a large tree, compared with ripgrep.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,51 +9,55 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::peer::Peer;
-use crate::Failure;
+use super::bench_server::BenchServer;
+use crate::BenchError;
 use crate::limits::Row;
-use crate::report::{Report, median};
+use crate::report::{BenchReport, median};
 
 const ROUNDS: usize = 9;
 const FILES: usize = 100_000;
 const PATTERN: &str = r"needle_\d+";
 const SEARCH: Row = Row("io: search in 100,000 files relative to rg");
 
-pub(super) fn run(jackline: &Path, place: &Path, report: &mut Report) -> Result<(), Failure> {
+pub(super) fn run(
+    jackline: &Path,
+    place: &Path,
+    report: &mut BenchReport,
+) -> Result<(), BenchError> {
     let root = place.join("work");
-    plant(&root)?;
-    let mut server = Peer::serving(jackline, place)?;
+    create_tree(&root)?;
+    let mut server = BenchServer::start_serve(jackline, place)?;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     let mut same = true;
     // The first round only warms the cache.
     for round in 0..=ROUNDS {
         let start = Instant::now();
-        let found = server.call("search", &json!({ "pattern": PATTERN }))?;
+        let matches = server.call("search", &json!({ "pattern": PATTERN }))?;
         let our_time = start.elapsed().as_secs_f64() * 1e3;
         let start = Instant::now();
-        let lines = match rg(&root) {
+        let lines = match count_rg_lines(&root) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => break,
             lines => lines?,
         };
         let their_time = start.elapsed().as_secs_f64() * 1e3;
-        same &= found.pointer("/structuredContent/total_matches") == Some(&json!(lines));
+        same &= matches.pointer("/structuredContent/total_matches") == Some(&json!(lines));
         if round > 0 {
             ours.push(our_time);
             theirs.push(their_time);
         }
     }
     if theirs.is_empty() {
-        return alone(&mut server, report);
+        return measure_alone(&mut server, report);
     }
     let (ours, theirs) = (median(ours), median(theirs));
     let context = format!("of rg; {ours:.0} vs {theirs:.0} ms, median of {ROUNDS}");
     report.add(SEARCH, ours / theirs, context);
-    report.holds(Row("io: search finds the lines that rg finds"), same, String::new());
+    report.add_claim(Row("io: search finds the lines that rg finds"), same, String::new());
     Ok(())
 }
 
-/// There is nobody to be compared with.
-fn alone(server: &mut Peer, report: &mut Report) -> Result<(), Failure> {
+/// Measures without a comparison, because ripgrep is missing.
+fn measure_alone(server: &mut BenchServer, report: &mut BenchReport) -> Result<(), BenchError> {
     let mut times = Vec::new();
     for _ in 0..ROUNDS {
         let start = Instant::now();
@@ -62,13 +66,13 @@ fn alone(server: &mut Peer, report: &mut Report) -> Result<(), Failure> {
     }
     let why =
         "rg is not installed, so there is no ratio: `apt install ripgrep`, or put it on the PATH";
-    report.missing(SEARCH, why);
+    report.add_missing(SEARCH, why);
     report.add(Row("io: search without rg"), median(times), String::new());
     Ok(())
 }
 
-/// Files of some lines, a tenth of them ignored; one in a hundred has a match.
-fn plant(root: &Path) -> Result<(), Failure> {
+/// Creates files with some lines. A tenth of them is ignored, and one in a hundred has a match.
+fn create_tree(root: &Path) -> Result<(), BenchError> {
     fs::create_dir_all(root.join(".git"))?;
     fs::write(root.join(".gitignore"), "*.log\nbuild/\n")?;
     for number in 0..FILES {
@@ -84,9 +88,9 @@ fn plant(root: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How many lines ripgrep finds, with what our search has: the same rules of what is
-/// ignored, the line and column of a match, lines cut at the same length, any order.
-fn rg(root: &Path) -> io::Result<u64> {
+/// How many lines ripgrep finds with the same settings as our search: the same ignore rules, line
+/// and column of each match, the same maximum line length, any order.
+fn count_rg_lines(root: &Path) -> io::Result<u64> {
     let mut command = Command::new("rg");
     command.args(["--no-config", "--no-ignore-global", "--color=never", "--no-heading"]);
     command.args(["-n", "--column", "--max-columns=500", "--max-columns-preview"]);

@@ -1,20 +1,20 @@
-//! The streaming check: a plan of tool calls, in chunks as a model sends them.
+//! Measures the streaming check: a plan of tool calls, in chunks as a model sends them.
 
 use std::time::Instant;
 
-use jackline_decode::stream::{Stream, StreamSchema};
+use jackline_decode::stream::{StreamCheck, StreamSchema};
 use serde_json::{Value, json};
 
-use crate::Failure;
+use crate::BenchError;
 use crate::limits::Row;
-use crate::report::Report;
+use crate::report::BenchReport;
 
 const CHUNK_BYTES: [usize; 3] = [4, 64, 65_536];
 
-/// The fastest counts, because others work too.
+/// The fastest round counts, because other processes use the machine too.
 const ROUNDS: usize = 5;
 
-pub(super) fn run(report: &mut Report) -> Result<(), Failure> {
+pub(super) fn run(report: &mut BenchReport) -> Result<(), BenchError> {
     let schema = StreamSchema::compile(&plan_schema())?;
     let pretty = serde_json::to_string_pretty(&plan(20_000))?;
     let compact = plan(20_000).to_string();
@@ -25,7 +25,7 @@ pub(super) fn run(report: &mut Report) -> Result<(), Failure> {
             let mut best = f64::INFINITY;
             for _ in 0..ROUNDS {
                 let start = Instant::now();
-                let mut stream = Stream::new(&schema);
+                let mut stream = StreamCheck::new(&schema);
                 document.as_bytes().chunks(chunk_bytes).try_for_each(|chunk| stream.feed(chunk))?;
                 stream.finish()?;
                 best = best.min(start.elapsed().as_secs_f64());
@@ -39,7 +39,7 @@ pub(super) fn run(report: &mut Report) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Steps of four kinds, told apart by a constant, as plans of agents have them.
+/// A schema for steps of four kinds, distinguished by a constant, as in plans of agents.
 fn plan_schema() -> Value {
     let path = json!({ "type": "string", "minLength": 1, "maxLength": 4096 });
     json!({

@@ -1,34 +1,34 @@
-//! The plain yardstick: calls in a row of which none brings anything new.
+//! A simple reference detector: it counts consecutive calls that return nothing new.
 //!
-//! It knows nothing of rules and levels, so it can't be tuned along with them. It
-//! is no truth either: to run the same test after an edit is work.
+//! It does not use our rules and levels, so it can't be tuned together with them. It is not always
+//! right: running the same test after an edit is useful work.
 
 use std::collections::BTreeSet;
 
 use jackline_engine::digest::Digest128;
 use jackline_engine::{
-    ActorId, Event, EventKind, Payload, SessionId, Status, ToolFinished, observe,
+    ActorId, CallStatus, Event, EventKind, Payload, SessionId, ToolFinished, observe,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
-/// So many in a row are a loop, and so many a long one.
-const LOOP: usize = 3;
-const LONG: usize = 5;
+/// This many consecutive calls are a loop, or a long loop.
+const LOOP_CALLS: usize = 3;
+const LONG_LOOP_CALLS: usize = 5;
 
-/// A recorded run, as far as it is wanted.
+/// A recorded run, with the fields that we need.
 #[derive(Deserialize)]
-pub(super) struct Run {
+pub(super) struct ReferenceRun {
     pub(super) id: String,
     #[serde(default)]
     pub(super) success: bool,
     #[serde(default)]
     user_breaks: Vec<usize>,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<ReferenceStep>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Step {
+pub(super) struct ReferenceStep {
     tool: String,
     #[serde(default)]
     args: Value,
@@ -36,43 +36,46 @@ pub(super) struct Step {
     result: String,
 }
 
-/// Whether a run loops.
+/// Whether a run loops, according to the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Reference {
+pub(super) enum ReferenceLoop {
     None,
     Short,
     Long,
 }
 
-impl Run {
-    /// The longest row since a person last spoke in which no call had a result
-    /// that it had not had before.
-    pub(super) fn reference(&self) -> Reference {
-        let mut known = BTreeSet::new();
-        let (mut row, mut longest) = (0, 0);
+impl ReferenceRun {
+    /// Classifies the longest series of calls, since the last message of a person, whose results
+    /// had all occurred before.
+    pub(super) fn classify(&self) -> ReferenceLoop {
+        let mut seen_results = BTreeSet::new();
+        let (mut repeats, mut longest) = (0, 0);
         for (number, step) in self.steps.iter().enumerate() {
             if self.user_breaks.contains(&number) {
-                known.clear();
-                row = 0;
+                seen_results.clear();
+                repeats = 0;
             }
-            let is_new = known.insert((step.tool.as_str(), step.args.to_string(), step.scrubbed()));
-            row = if is_new { 0 } else { row + 1 };
-            longest = longest.max(row);
+            let is_new = seen_results.insert((
+                step.tool.as_str(),
+                step.args.to_string(),
+                step.result_digest(),
+            ));
+            repeats = if is_new { 0 } else { repeats + 1 };
+            longest = longest.max(repeats);
         }
         match longest {
-            LONG.. => Reference::Long,
-            LOOP.. => Reference::Short,
-            _ => Reference::None,
+            LONG_LOOP_CALLS.. => ReferenceLoop::Long,
+            LOOP_CALLS.. => ReferenceLoop::Short,
+            _ => ReferenceLoop::None,
         }
     }
 }
 
-impl Step {
-    /// The fingerprint of the result without what changes by itself, as the
-    /// engine sees it.
-    fn scrubbed(&self) -> Option<Digest128> {
+impl ReferenceStep {
+    /// The digest of the result without parts that change each time, as the engine computes it.
+    fn result_digest(&self) -> Option<Digest128> {
         let kind = EventKind::ToolFinished(ToolFinished {
-            status: Status::Ok,
+            status: CallStatus::Ok,
             result: Some(Payload::Inline(self.result.clone())),
             ..ToolFinished::default()
         });

@@ -1,32 +1,32 @@
-//! Runs that no data set holds: polling, paging, a refused login, noise in
-//! results, and cycles of every period.
+//! Runs that no data set contains: polling, paging, a refused login, noise in results, and cycles
+//! of every period.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Found, backtest_lines};
-use crate::Failure;
+use super::{BacktestResult, backtest_lines};
+use crate::BenchError;
 use crate::limits::Row;
-use crate::report::Report;
+use crate::report::BenchReport;
 
-/// A run that is made up, and where loops must be found in it.
-struct Case {
+/// A made-up run, and where loops must be detected in it.
+struct SyntheticRun {
     name: String,
     steps: Vec<Value>,
-    soft: Level,
-    hard: Level,
+    soft: ExpectedLevel,
+    hard: ExpectedLevel,
 }
 
-/// The call by which a level must have been reached, counted from 1.
-enum Level {
+/// The number of the call, from 1, at which a level must be reached.
+enum ExpectedLevel {
     Never,
     By(u64),
-    /// Whatever comes.
+    /// Any result is accepted.
     Any,
 }
 
-impl Level {
+impl ExpectedLevel {
     fn is_met(&self, index: Option<u64>) -> bool {
         match (self, index) {
             (Self::Any, _) | (Self::Never, None) => true,
@@ -35,7 +35,7 @@ impl Level {
         }
     }
 
-    fn say(&self) -> String {
+    fn describe(&self) -> String {
         match self {
             Self::Never => "never".to_owned(),
             Self::By(call) => format!("by call {call}"),
@@ -44,24 +44,24 @@ impl Level {
     }
 }
 
-pub(super) fn run(jackline: &Path, report: &mut Report) -> Result<(), Failure> {
+pub(super) fn run(jackline: &Path, report: &mut BenchReport) -> Result<(), BenchError> {
     let cases = cases();
-    let lines: Vec<String> = cases.iter().map(Case::line).collect();
-    let found = backtest_lines(jackline, &lines)?;
-    if found.len() != cases.len() {
-        return Err("not every made-up run came out".into());
+    let lines: Vec<String> = cases.iter().map(SyntheticRun::json_line).collect();
+    let results = backtest_lines(jackline, &lines)?;
+    if results.len() != cases.len() {
+        return Err("the backtest did not return every made-up run".into());
     }
     let mut missed = Vec::new();
-    for (case, found) in cases.into_iter().zip(found) {
-        let Found { soft, hard, .. } = found;
-        let met = case.soft.is_met(soft) && case.hard.is_met(hard);
+    for (case, result) in cases.into_iter().zip(results) {
+        let BacktestResult { soft, hard, .. } = result;
+        let is_met = case.soft.is_met(soft) && case.hard.is_met(hard);
         let call = |index: Option<u64>| {
             index.map_or_else(|| "-".to_owned(), |index| format!("call {}", index + 1))
         };
-        let wanted = format!("soft {}, hard {}", case.soft.say(), case.hard.say());
-        let context = format!("soft {}, hard {}; wanted: {wanted}", call(soft), call(hard));
+        let expected = format!("soft {}, hard {}", case.soft.describe(), case.hard.describe());
+        let context = format!("soft {}, hard {}; expected: {expected}", call(soft), call(hard));
         println!("{:<40} {context}", case.name);
-        if !met {
+        if !is_met {
             missed.push(case.name);
         }
     }
@@ -69,44 +69,68 @@ pub(super) fn run(jackline: &Path, report: &mut Report) -> Result<(), Failure> {
     Ok(())
 }
 
-impl Case {
-    fn line(&self) -> String {
+impl SyntheticRun {
+    fn json_line(&self) -> String {
         json!({"id": self.name, "steps": self.steps}).to_string()
     }
 }
 
-fn cases() -> Vec<Case> {
-    let quiet = || (Level::Any, Level::Never);
+fn cases() -> Vec<SyntheticRun> {
+    let quiet = || (ExpectedLevel::Any, ExpectedLevel::Never);
     let mut cases = Vec::new();
-    let mut case = |name: &str, (soft, hard): (Level, Level), steps: Vec<Value>| {
-        cases.push(Case { name: format!("made up: {name}"), steps, soft, hard });
+    let mut case = |name: &str, (soft, hard): (ExpectedLevel, ExpectedLevel), steps: Vec<Value>| {
+        cases.push(SyntheticRun { name: format!("made up: {name}"), steps, soft, hard });
     };
-    case("1,000 polls, changing output", quiet(), each(1000, |n| poll(&format!("{n} % done"))));
-    case("50 pages of one listing", (Level::Never, Level::Never), each(50, page));
-    case("401 with varying arguments", (Level::Any, Level::By(8)), each(12, refused));
+    case(
+        "1,000 polls, changing output",
+        quiet(),
+        make_steps(1000, |n| poll(&format!("{n} % done"))),
+    );
+    case(
+        "50 pages of one listing",
+        (ExpectedLevel::Never, ExpectedLevel::Never),
+        make_steps(50, page),
+    );
+    case(
+        "401 with varying arguments",
+        (ExpectedLevel::Any, ExpectedLevel::By(8)),
+        make_steps(12, refused),
+    );
     let status = |n: u64| {
         let result = format!("worker is waiting (pid {})", 4000 + 37 * n);
         step(n, "get_status", &json!({"worker": "a"}), &result, false)
     };
-    case("a pid in the output", (Level::By(3), Level::By(5)), each(12, status));
+    case(
+        "a pid in the output",
+        (ExpectedLevel::By(3), ExpectedLevel::By(5)),
+        make_steps(12, status),
+    );
     let time = |n: u64| {
         let result = format!("2026-01-31T12:00:{:02}Z nothing new", n % 60);
         step(n, "get_status", &json!({"worker": "a"}), &result, false)
     };
-    case("a time in the output", (Level::By(3), Level::By(5)), each(12, time));
+    case(
+        "a time in the output",
+        (ExpectedLevel::By(3), ExpectedLevel::By(5)),
+        make_steps(12, time),
+    );
     let same = |n: u64| step(n, "get_status", &json!({"worker": "a"}), "waiting", false);
-    case("period 1", (Level::By(3), Level::By(5)), each(12, same));
+    case("period 1", (ExpectedLevel::By(3), ExpectedLevel::By(5)), make_steps(12, same));
     for period in 2..=8 {
-        let steps = each(period * 4, |n| {
+        let steps = make_steps(period * 4, |n| {
             let item = json!({"item": n % period});
             step(n, "get_item", &item, &format!("item {}", n % period), false)
         });
-        case(&format!("period {period}"), (Level::Any, Level::By(period * 3)), steps);
+        case(
+            &format!("period {period}"),
+            (ExpectedLevel::Any, ExpectedLevel::By(period * 3)),
+            steps,
+        );
     }
     cases
 }
 
-fn each(count: u64, step: impl Fn(u64) -> Value) -> Vec<Value> {
+fn make_steps(count: u64, step: impl Fn(u64) -> Value) -> Vec<Value> {
     (0..count).map(step).collect()
 }
 

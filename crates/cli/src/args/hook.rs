@@ -1,4 +1,4 @@
-//! `jackline hook`, and the clients that a person can name.
+//! The arguments of `jackline hook`, and the parser for client names.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,27 +7,30 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use jackline_clients::{CLIENTS, Client, find_client};
 
-/// How long a hook may take before it is answered that the guard is broken.
+/// The timeout of a hook. After it, the answer is that the guard is broken.
 const HOOK_SECONDS: u64 = 20;
 
-/// Takes the word of one client.
-pub(super) fn one_client() -> impl TypedValueParser<Value = &'static Client> {
-    let words = CLIENTS.map(|client| PossibleValue::new(client.id.as_str()).help(client.title));
-    PossibleValuesParser::new(words)
-        .try_map(|word| find_client(&word).ok_or_else(|| format!("there is no client `{word}`")))
+/// Parses the name of one client.
+pub(super) fn client_parser() -> impl TypedValueParser<Value = &'static Client> {
+    let names = CLIENTS.map(|client| PossibleValue::new(client.id.as_str()).help(client.title));
+    PossibleValuesParser::new(names)
+        .try_map(|name| find_client(&name).ok_or_else(|| format!("there is no client `{name}`")))
 }
 
 #[derive(Args)]
-#[command(after_help = "Started by the client's hooks; `jackline init` installs them. \
-Follows the contract of its client, exit codes included.")]
+#[command(
+    after_help = "The client's hooks start this command; `jackline init` installs the hooks. \
+Output and exit codes follow the hook interface of the client."
+)]
 pub(crate) struct HookArgs {
-    /// The client
-    #[arg(value_parser = one_client())]
+    /// The client that calls the hook
+    #[arg(value_parser = client_parser())]
     pub(crate) client: &'static Client,
-    /// Put a seal before the answer, for a command line that believes nothing else
+    /// Print a seal before the answer, for hook commands that accept only sealed answers
     #[arg(long)]
     pub(crate) sealed: bool,
-    /// Seconds after which the answer is that the guard is broken; less than the client waits
+    /// Timeout in seconds, after which the answer is that the guard is broken; must be less than
+    /// the client's timeout
     #[arg(long, value_name = "SECONDS", default_value_t = HOOK_SECONDS, hide = true)]
     pub(crate) deadline_seconds: u64,
     /// The definition [default: jackline.yaml in the project or in a parent]
@@ -36,12 +39,13 @@ pub(crate) struct HookArgs {
 }
 
 impl HookArgs {
-    /// Understands what the installer writes, and leaves the rest to the real parser.
-    pub(crate) fn parse_fast(words: impl Iterator<Item = OsString>) -> Option<Self> {
-        let mut words = words.peekable();
-        let client = find_client(words.next()?.to_str()?)?;
-        let sealed = words.next_if(|word| word == "--sealed").is_some();
-        words.next().is_none().then_some(Self {
+    /// Parses the command lines that the installer writes. Returns `None` for all others, which
+    /// the full parser handles.
+    pub(crate) fn parse_fast(arguments: impl Iterator<Item = OsString>) -> Option<Self> {
+        let mut arguments = arguments.peekable();
+        let client = find_client(arguments.next()?.to_str()?)?;
+        let sealed = arguments.next_if(|argument| argument == "--sealed").is_some();
+        arguments.next().is_none().then_some(Self {
             client,
             sealed,
             deadline_seconds: HOOK_SECONDS,
@@ -55,14 +59,14 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::args::{Cli, Command};
+    use crate::args::{Cli, CliCommand};
 
     #[test]
-    fn what_the_installer_writes_is_understood_at_once() {
+    fn the_fast_parser_accepts_what_the_installer_writes() {
         for (words, sealed) in [(&["claude"][..], false), (&["claude", "--sealed"], true)] {
             let quick = HookArgs::parse_fast(words.iter().map(OsString::from)).unwrap();
             let all = ["jackline", "hook"].iter().chain(words);
-            let Command::Hook(real) = Cli::parse_from(all).command else { panic!("hook") };
+            let CliCommand::Hook(real) = Cli::parse_from(all).command else { panic!("hook") };
             assert_eq!((&quick.client.id, quick.sealed), (&real.client.id, real.sealed));
             assert_eq!((quick.sealed, quick.deadline_seconds), (sealed, real.deadline_seconds));
         }

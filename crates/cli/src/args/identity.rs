@@ -1,21 +1,21 @@
-//! What can be said to `jackline identity`.
+//! The arguments of `jackline identity`.
 
 use clap::{Args, Subcommand};
 
-use super::{FOR_PEOPLE, Word};
+use super::{PERSON_ONLY_HELP, PersonArgs};
 
 #[derive(Subcommand)]
 pub(crate) enum IdentityCommand {
-    /// Show what the agent of a session is made of, and whether it is approved
+    /// Show the parts of a session's agent, and whether it is approved
     Show(IdentityShowArgs),
-    /// Approve the agent of a session: from then on, only agents that are approved may work under
-    /// its definition
-    #[command(after_help = FOR_PEOPLE)]
+    /// Approve the agent of a session. From then on, only approved agents may work under its
+    /// definition
+    #[command(after_help = PERSON_ONLY_HELP)]
     Approve(IdentityApproveArgs),
-    /// List the agents that are approved
+    /// List the approved agents
     List(IdentityListArgs),
-    /// Approve an agent no longer
-    #[command(after_help = FOR_PEOPLE)]
+    /// Revoke the approval of an agent
+    #[command(after_help = PERSON_ONLY_HELP)]
     Revoke(IdentityRevokeArgs),
 }
 
@@ -35,18 +35,18 @@ pub(crate) struct IdentityApproveArgs {
     /// workspace]
     pub(crate) session: Option<String>,
     #[command(flatten)]
-    pub(crate) word: Word,
+    pub(crate) person: PersonArgs,
 }
 
 #[derive(Args)]
 pub(crate) struct IdentityListArgs {
-    /// Print JSON, one object an approval
+    /// Print JSON, one object per approval
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Args)]
 pub(crate) struct IdentityRevokeArgs {
-    /// The checksum, or how it begins: at least 8 letters
+    /// The checksum of the agent, or its first characters (at least 8)
     pub(crate) checksum: String,
 }

@@ -1,73 +1,85 @@
-//! `jackline allow`: a person lets exactly one call pass.
+//! `jackline allow`: a person allows one call.
 
 use jackline_clients::{CLIENTS, Client};
-use jackline_engine::Action;
-use jackline_runtime::asks::{AskError, Asked, find_ask};
+use jackline_engine::ControlAction;
+use jackline_runtime::open_questions::{OpenQuestion, QuestionError, find_question};
 
-use super::person::{Said, in_words, may_open, may_say, objections, parse_lasting};
-use crate::args::{AllowArgs, Word};
-use crate::exit::Exit;
-use crate::terminal::{dim, duration, fail, plain, say, store};
+use super::person::{
+    ControlRequest, check_person_args, describe_question, describe_violations, parse_duration,
+    require_person,
+};
+use crate::args::{AllowArgs, PersonArgs};
+use crate::exit::ExitKind;
+use crate::terminal::{dim, fail, format_duration, open_store, print_line, sanitize};
 
-pub(crate) fn run(args: &AllowArgs) -> Exit {
-    if let Err(exit) = may_open("allow") {
+pub(crate) fn run(args: &AllowArgs) -> ExitKind {
+    if let Err(exit) = require_person("allow") {
         return exit;
     }
-    match answer(&args.code, args.lasting.as_deref(), &args.word, Action::Grant) {
+    match answer_question(&args.code, args.duration.as_deref(), &args.person, ControlAction::Grant)
+    {
         Err(exit) => exit,
-        Ok((asked, lasting_ms)) => {
-            let how =
-                lasting_ms.map_or_else(|| "once".to_owned(), |ms| format!("for {}", duration(ms)));
-            say(format!("may pass {how}: {}", in_words(&asked.waiting)));
-            if asked.ended {
-                say(gone(&asked));
-                say(dim("it passes once the session is back and tries exactly this again"));
+        Ok((question, duration_ms)) => {
+            let scope = duration_ms
+                .map_or_else(|| "once".to_owned(), |ms| format!("for {}", format_duration(ms)));
+            print_line(format!("allowed {scope}: {}", describe_question(&question.waiting)));
+            if question.is_session_ended {
+                print_line(describe_ended_session(&question));
+                print_line(dim(
+                    "the call runs when the session is resumed and tries exactly this call again",
+                ));
             } else {
-                say(dim("it passes when the agent tries exactly this again; tell it to go on"));
+                print_line(dim(
+                    "the call runs when the agent tries exactly this call again; tell it to continue",
+                ));
             }
-            Exit::Fine
+            ExitKind::Success
         }
     }
 }
 
-/// Says that the session of a question has ended, and which commands resume it.
-pub(super) fn gone(asked: &Asked) -> String {
-    let session = plain(asked.session.as_str(), 80);
+/// The message that the session of a question has ended, with the commands that resume it.
+pub(super) fn describe_ended_session(question: &OpenQuestion) -> String {
+    let session = sanitize(question.session.as_str(), 80);
     let of_client = |client: &&Client| {
-        let words = client.resume?;
-        Some(format!(", or with `{words} {session}` if it was one of {}", client.title))
+        let command = client.resume_command?;
+        Some(format!(", or with `{command} {session}` if it was a session of {}", client.title))
     };
     let of_clients: String = CLIENTS.iter().filter_map(of_client).collect();
     format!(
-        "session {session} has ended; resume it with `--session {session}` of `jackline mcp wrap` \
-         or `serve`{of_clients}"
+        "session {session} has ended; resume it with `jackline mcp wrap --session {session}` \
+         or `jackline mcp serve --session {session}`{of_clients}"
     )
 }
 
-/// Answers the question that waits under a code.
-pub(super) fn answer(
+/// Answers the question with an approval code.
+pub(super) fn answer_question(
     code: &str,
-    lasting: Option<&str>,
-    word: &Word,
-    action: Action,
-) -> Result<(Asked, Option<u64>), Exit> {
-    let lasting_ms =
-        lasting.map(parse_lasting).transpose().map_err(|problem| fail(Exit::Usage, problem))?;
-    may_say(word)?;
-    let store = store()?;
-    let asked = find_ask(&store, code).map_err(|error| match error {
-        AskError::Store(error) => fail(Exit::Broken, format!("{error}; {}", error.remedy())),
-        AskError::NoCode(_) => fail(Exit::Usage, error),
-        AskError::Unknown(_) => fail(Exit::No, error),
+    duration: Option<&str>,
+    word: &PersonArgs,
+    action: ControlAction,
+) -> Result<(OpenQuestion, Option<u64>), ExitKind> {
+    let duration_ms = duration
+        .map(parse_duration)
+        .transpose()
+        .map_err(|problem| fail(ExitKind::Usage, problem))?;
+    check_person_args(word)?;
+    let store = open_store()?;
+    let question = find_question(&store, code).map_err(|error| match error {
+        QuestionError::Store(error) => {
+            fail(ExitKind::Broken, format!("{error}; {}", error.remedy()))
+        }
+        QuestionError::InvalidCode(_) => fail(ExitKind::Usage, error),
+        QuestionError::UnknownCode(_) => fail(ExitKind::No, error),
     })?;
-    let said = Said {
-        ask: Some(asked.waiting.seq),
-        seconds: lasting_ms.map(|ms| ms / 1000),
-        ..Said::new(asked.session.clone(), action, word)
+    let request = ControlRequest {
+        ask: Some(question.waiting.seq),
+        seconds: duration_ms.map(|ms| ms / 1000),
+        ..ControlRequest::new(question.session.clone(), action, word)
     };
-    let verdict = said.send(store).map_err(|problem| fail(Exit::Broken, problem))?;
+    let verdict = request.send(store).map_err(|problem| fail(ExitKind::Broken, problem))?;
     if !verdict.violations.is_empty() {
-        return Err(fail(Exit::No, objections(&verdict)));
+        return Err(fail(ExitKind::No, describe_violations(&verdict)));
     }
-    Ok((asked, lasting_ms))
+    Ok((question, duration_ms))
 }

@@ -1,40 +1,42 @@
-//! `jackline attempt`: a model does a task in attempts.
+//! `jackline attempt`: a model does a task in attempts; failed attempts are undone.
 
-pub(super) mod shown;
+pub(super) mod attempt_display;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use jackline_attempt::PublicStatus;
 use jackline_sandbox_host::Sandbox;
-use jackline_task::{Opening, Report, TaskError, load};
+use jackline_task::{TaskError, TaskOptions, TaskReport, load_task};
 use serde_json::json;
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 
-use super::task_file::load_error;
+use super::task_file::describe_load_error;
 use crate::args::AttemptArgs;
-use crate::exit::Exit;
-use crate::terminal::{fail, here, plain, say_json, store, warn};
+use crate::exit::ExitKind;
+use crate::terminal::{
+    current_directory, fail, open_store, print_json_line, print_warning, sanitize,
+};
 
-pub(crate) fn run(args: &AttemptArgs) -> Exit {
-    let task = match load(&args.task) {
+pub(crate) fn run(args: &AttemptArgs) -> ExitKind {
+    let task = match load_task(&args.task) {
         Ok(task) => task,
-        Err(error) => return fail(Exit::Usage, load_error(&error)),
+        Err(error) => return fail(ExitKind::Usage, describe_load_error(&error)),
     };
     let opening = match opening(args) {
         Ok(opening) => opening,
         Err(exit) => return exit,
     };
-    let mut shown = shown::Shown::new(args.json);
-    match jackline_task::run(&task, opening, &mut |told| shown.tell(told)) {
+    let mut display = attempt_display::AttemptDisplay::new(args.json);
+    match jackline_task::run_task(&task, opening, &mut |event| display.show(event)) {
         Ok(report) => end(args, &report),
         Err(error) => {
             let exit = match error {
-                TaskError::Workspace(_) | TaskError::NoKey(_) | TaskError::Definition(_) => {
-                    Exit::Usage
+                TaskError::Workspace(_) | TaskError::KeyNotSet(_) | TaskError::Definition(_) => {
+                    ExitKind::Usage
                 }
-                TaskError::Worker(_) | TaskError::Session(_) | TaskError::Unfinished(_) => {
-                    Exit::Broken
+                TaskError::Worker(_) | TaskError::Session(_) | TaskError::UnfinishedAttempt(_) => {
+                    ExitKind::Broken
                 }
             };
             fail(exit, error)
@@ -42,22 +44,22 @@ pub(crate) fn run(args: &AttemptArgs) -> Exit {
     }
 }
 
-fn opening(args: &AttemptArgs) -> Result<Opening, Exit> {
-    let root = args.workspace.clone().unwrap_or_else(here);
+fn opening(args: &AttemptArgs) -> Result<TaskOptions, ExitKind> {
+    let root = args.workspace.clone().unwrap_or_else(current_directory);
     let workspace = root.canonicalize().map_err(|error| {
-        fail(Exit::Usage, format!("can't work in `{}`: {error}", root.display()))
+        fail(ExitKind::Usage, format!("can't work in `{}`: {error}", root.display()))
     })?;
     if let Some(file) = args.definition.as_ref().filter(|file| !file.is_file()) {
-        let text = format!("no definition `{}`; check the path after -d", file.display());
-        return Err(fail(Exit::Usage, text));
+        let text = format!("definition `{}` not found; check the path after -d", file.display());
+        return Err(fail(ExitKind::Usage, text));
     }
     let cancelled = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // Without it a signal ends the process, and the next start undoes what it left.
+        // If this fails, a signal ends the process and the next start undoes the attempt.
         let _ = signal_hook::flag::register(signal, Arc::clone(&cancelled));
     }
-    Ok(Opening {
-        store: store()?,
+    Ok(TaskOptions {
+        store: open_store()?,
         workspace,
         definition: args.definition.clone(),
         sandbox: Sandbox { path: args.sandbox.clone() },
@@ -66,26 +68,29 @@ fn opening(args: &AttemptArgs) -> Result<Opening, Exit> {
     })
 }
 
-fn end(args: &AttemptArgs, report: &Report) -> Exit {
+fn end(args: &AttemptArgs, report: &TaskReport) -> ExitKind {
     for recovered in &report.recovery.done {
         let files = recovered.undone.restored.join(", ");
         let (attempt, session) = (recovered.attempt, &recovered.session);
-        warn(format!(
-            "attempt {attempt} of session `{session}` was cut off, and is undone now: {}",
-            plain(&files, 500)
+        print_warning(format!(
+            "attempt {attempt} of session `{session}` was interrupted and is now undone: {}",
+            sanitize(&files, 500)
         ));
     }
     if args.json {
         let (session, outcome) = (&report.session, &report.public);
         let trace = &report.trace_file;
-        say_json(
+        print_json_line(
             json!({ "event": "ended", "session": session, "outcome": outcome, "trace": trace }),
         );
     } else {
-        shown::outcome(report);
+        attempt_display::print_outcome(report);
     }
-    if let Some(stuck) = &report.stuck {
-        return fail(Exit::Broken, format!("SYSTEM_ERROR{{rollback}}: {}", plain(stuck, 2000)));
+    if let Some(stuck) = &report.rollback_failure {
+        return fail(
+            ExitKind::Broken,
+            format!("SYSTEM_ERROR{{rollback}}: {}", sanitize(stuck, 2000)),
+        );
     }
-    if report.public.status == PublicStatus::Ok { Exit::Fine } else { Exit::No }
+    if report.public.status == PublicStatus::Ok { ExitKind::Success } else { ExitKind::No }
 }

@@ -1,5 +1,5 @@
-//! `jackline backtest`: what a definition would have done to what agents did in
-//! the past: sessions of one's own, guarded or not, and recorded runs of others.
+//! `jackline backtest`: shows what a definition would have decided about recorded sessions: your
+//! own sessions, guarded or not, and recorded runs of others.
 
 mod files;
 mod format;
@@ -13,10 +13,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use jackline_analysis::{Backtest, Memo};
+use jackline_analysis::{Backtest, ResultMemo};
 use jackline_clients::find_client;
 use jackline_definition::FILE_NAME;
-use jackline_engine::{Definition, Place};
+use jackline_engine::{Definition, SessionLocation};
 use jackline_host::clock::now;
 use jackline_host::environment::home;
 use jackline_host::{HostAccess, state_home};
@@ -24,104 +24,103 @@ use jackline_runtime::Definitions;
 use jackline_runtime::definitions::DefinitionError;
 
 use crate::args::BacktestArgs;
-use crate::exit::Exit;
-use crate::terminal::{complain, fail, here, plain, warn};
-use files::{File, Places, Unreadable, find, readable_clients};
-use play::{Intake, Part, Shop};
-use progress::Progress;
-use report::Report;
+use crate::exit::ExitKind;
+use crate::terminal::{current_directory, fail, print_error, print_warning, sanitize};
+use files::{RecordedFile, SearchLocations, UnreadableFile, find_recordings, readable_clients};
+use play::{BacktestContext, BacktestPart, InputBuffers};
+use progress::ProgressBar;
+use report::BacktestReport;
 
-/// What is in force where nobody has written a definition: what `init` would
-/// write, enforced.
-const DEFAULT: &str = "extends: [coding-agent]";
+/// The definition for a workspace without one: what `init` would write, enforced.
+const DEFAULT_DEFINITION: &str = "extends: [coding-agent]";
 
-/// How much of a warning is shown.
+/// The maximum length of a shown warning.
 const WARNING_MAX: usize = 2000;
 
-/// How many files and lines that can't be read are named.
+/// How many unreadable files and lines are named.
 const NAMED_MAX: usize = 20;
 
-pub(crate) fn run(args: &BacktestArgs) -> Exit {
-    // A backtrace is nothing that helps; the error says what broke.
+pub(crate) fn run(args: &BacktestArgs) -> ExitKind {
+    // A backtrace does not help the user; the error describes the failure.
     std::panic::set_hook(Box::new(|_| {}));
     backtest(args).unwrap_or_else(|exit| exit)
 }
 
-fn backtest(args: &BacktestArgs) -> Result<Exit, Exit> {
+fn backtest(args: &BacktestArgs) -> Result<ExitKind, ExitKind> {
     let began = now().boot_ms;
-    let since = args.since.as_deref().map(since).transpose()?;
-    let places = places(args)?;
-    let mut found = find(&places, since);
-    let intake = Intake::default();
+    let since = args.since.as_deref().map(parse_since).transpose()?;
+    let places = search_locations(args)?;
+    let mut found = find_recordings(&places, since);
+    let intake = InputBuffers::default();
     let mut source = String::new();
     let open = || {
         let (definition, from) = definition(args)?;
         source = from;
         let shown = |path: PathBuf| path.display().to_string();
-        let place = Place {
+        let place = SessionLocation {
             home: home().map(shown),
             state_home: state_home().ok().map(shown),
-            ..Place::default()
+            ..SessionLocation::default()
         };
-        Ok(Shop {
+        Ok(BacktestContext {
             intake: &intake,
             backtest: Backtest::new(&definition, place),
-            memo: Memo::default(),
+            memo: ResultMemo::default(),
             as_json: args.json,
             calls: AtomicU64::new(0),
         })
     };
-    let mut report = Report::default();
-    let mut complaints = Complaints::default();
+    let mut report = BacktestReport::default();
+    let mut errors = ReadErrors::default();
     let total = found.files.iter().map(|file| file.bytes).sum();
-    let mut progress = Progress::new(total, args.json, began);
+    let mut progress = ProgressBar::new(total, args.json, began);
     let files = std::mem::take(&mut found.files);
     let any = !files.is_empty();
-    found.unreadable.iter().for_each(|unreadable| complaints.unreadable(unreadable));
-    let each = |part: Part| {
+    found.unreadable_files.iter().for_each(|unreadable| errors.unreadable(unreadable));
+    let each = |part: BacktestPart| {
         let _ = std::io::stdout().lock().write_all(part.json.as_bytes());
         report.merge(part.report);
-        part.broken.iter().for_each(|line| complaints.lines.push(|| broken(line)));
+        part.broken.iter().for_each(|line| errors.lines.push(|| describe_bad_line(line)));
         if let Some((file, error)) = part.unreadable {
             let (path, named) = (file.path.clone(), file.named);
-            complaints.unreadable(&Unreadable { path, error, named });
+            errors.unreadable(&UnreadableFile { path, error, named });
         }
     };
-    pool::play(&intake, files, open, each, |shop| progress.show(shop))?;
+    pool::run_jobs(&intake, files, open, each, |shop| progress.show(shop))?;
     progress.clear();
-    complaints.say();
+    errors.say();
     if report.faults > 0 {
-        return Ok(Exit::Broken);
+        return Ok(ExitKind::Broken);
     }
     if report.sessions == 0 {
-        let text = nothing(&places, any, found.older, args.since.as_deref());
-        return Err(fail(Exit::Usage, text));
+        let text = nothing_found_message(&places, any, found.older, args.since.as_deref());
+        return Err(fail(ExitKind::Usage, text));
     }
     if !args.json {
         report.show(&source, now().boot_ms.saturating_sub(began));
     }
-    Ok(if complaints.is_bad() { Exit::Usage } else { Exit::Fine })
+    Ok(if errors.is_bad() { ExitKind::Usage } else { ExitKind::Success })
 }
 
-/// What could not be read.
+/// The files and lines that could not be read.
 #[derive(Default)]
-struct Complaints {
-    /// Files that somebody meant.
-    files: Few,
+struct ReadErrors {
+    /// Files that the user named.
+    files: FirstMessages,
     /// Lines of files.
-    lines: Few,
-    /// What just lay there, and is no bad input.
-    passed: Few,
+    lines: FirstMessages,
+    /// Files in named directories. These are warnings only.
+    unnamed_files: FirstMessages,
 }
 
-/// The first of many.
+/// The first messages of a kind, and the number of the others.
 #[derive(Default)]
-struct Few {
+struct FirstMessages {
     texts: Vec<String>,
     more: u64,
 }
 
-impl Few {
+impl FirstMessages {
     fn push(&mut self, text: impl FnOnce() -> String) {
         if self.texts.len() < NAMED_MAX {
             self.texts.push(text());
@@ -138,12 +137,12 @@ impl Few {
     }
 }
 
-impl Complaints {
-    fn unreadable(&mut self, unreadable: &Unreadable) {
-        let few = if unreadable.named { &mut self.files } else { &mut self.passed };
+impl ReadErrors {
+    fn unreadable(&mut self, unreadable: &UnreadableFile) {
+        let few = if unreadable.named { &mut self.files } else { &mut self.unnamed_files };
         few.push(|| {
-            let path = plain(&unreadable.path.display().to_string(), 200);
-            format!("can't read `{path}`: {}", plain(&unreadable.error, 200))
+            let path = sanitize(&unreadable.path.display().to_string(), 200);
+            format!("can't read `{path}`: {}", sanitize(&unreadable.error, 200))
         });
     }
 
@@ -151,91 +150,91 @@ impl Complaints {
         !self.files.texts.is_empty() || !self.lines.texts.is_empty()
     }
 
-    /// A file that is damaged explains why its lines are.
+    /// Files come first: a damaged file explains its damaged lines.
     fn say(&self) {
-        self.passed.say(|text| warn(text));
-        self.files.say(|text| complain(text));
-        self.lines.say(|text| complain(text));
+        self.unnamed_files.say(|text| print_warning(text));
+        self.files.say(|text| print_error(text));
+        self.lines.say(|text| print_error(text));
     }
 }
 
-/// A line that can't be read.
-fn broken((file, number, error): &(Arc<File>, u64, String)) -> String {
-    let path = plain(&file.path.display().to_string(), 200);
-    format!("{path}:{number}: {}", plain(error, 200))
+/// The message about a line that can't be read.
+fn describe_bad_line((file, number, error): &(Arc<RecordedFile>, u64, String)) -> String {
+    let path = sanitize(&file.path.display().to_string(), 200);
+    format!("{path}:{number}: {}", sanitize(error, 200))
 }
 
-/// Where to look.
-fn places(args: &BacktestArgs) -> Result<Places, Exit> {
+/// The locations to search for recordings.
+fn search_locations(args: &BacktestArgs) -> Result<SearchLocations, ExitKind> {
     if !args.paths.is_empty() {
-        return Ok(Places::Named(args.paths.clone()));
+        return Ok(SearchLocations::Named(args.paths.clone()));
     }
     if !args.mine {
         let text = format!(
-            "say what to decide again: --mine for your own past sessions of {}, or files of runs, \
-             journals and transcripts, directories of them, or the names of sessions (`jackline \
-             status --all` lists them)",
+            "nothing to decide on; pass --mine for your own past sessions of {}, or name files of \
+             runs, journals or transcripts, directories of them, or sessions (`jackline status \
+             --all` lists them)",
             readable_clients()
         );
-        return Err(fail(Exit::Usage, text));
+        return Err(fail(ExitKind::Usage, text));
     }
     let client = find_client(&args.client);
     let transcripts = client.and_then(|client| Some((client, client.transcripts?)));
     let Some((client, transcripts)) = transcripts else {
-        let (client, known) = (plain(&args.client, 40), readable_clients());
+        let (client, known) = (sanitize(&args.client, 40), readable_clients());
         let text =
             format!("no transcripts of `{client}` can be read; --mine reads those of {known}");
-        return Err(fail(Exit::Usage, text));
+        return Err(fail(ExitKind::Usage, text));
     };
-    transcripts.directory().map(|directory| Places::Own(client, directory)).ok_or_else(|| {
-        let (title, variables) = (client.title, transcripts.variables());
-        let text = format!(
-            "can't tell where {title} keeps its transcripts: set {variables}, or name files"
-        );
-        fail(Exit::Usage, text)
-    })
+    transcripts.directory().map(|directory| SearchLocations::Own(client, directory)).ok_or_else(
+        || {
+            let (title, variables) = (client.title, transcripts.variables());
+            let text =
+                format!("can't find the transcripts of {title}: set {variables}, or name files");
+            fail(ExitKind::Usage, text)
+        },
+    )
 }
 
-/// The definition that is named, or the one that is here, or the default, and
-/// what to call it.
-fn definition(args: &BacktestArgs) -> Result<(Definition, String), Exit> {
+/// The named definition, else the one of this workspace, else the default; and its display name.
+fn definition(args: &BacktestArgs) -> Result<(Definition, String), ExitKind> {
     if let Some(file) = &args.definition
         && !file.is_file()
     {
-        let text = format!("no definition `{}`; check the path after -d", file.display());
-        return Err(fail(Exit::Usage, text));
+        let text = format!("definition `{}` not found; check the path after -d", file.display());
+        return Err(fail(ExitKind::Usage, text));
     }
-    // Before anything is installed there need not be a state home.
+    // Before an installation, the state home need not exist.
     let host = HostAccess::of_machine(state_home().ok().as_deref());
-    let definitions = Definitions::new(args.definition.clone(), host).only_looking();
-    match definitions.resolve(&here()) {
+    let definitions = Definitions::new(args.definition.clone(), host).read_only();
+    match definitions.resolve(&current_directory()) {
         Ok(resolved) => {
             if let Some(reason) = &resolved.broken {
                 let warning = format!(
-                    "the definition does not load, and the last good one is used: {reason}; mend \
+                    "the definition does not load, so the last valid one is used: {reason}; fix \
                      it (`jackline check`)"
                 );
-                warn(plain(&warning, WARNING_MAX));
+                print_warning(sanitize(&warning, WARNING_MAX));
             }
             let file = resolved.files.first().map(|file| format!("`{}`", file.display()));
             let source = file.unwrap_or_else(|| format!("`{}`", resolved.definition.name));
             Ok(((*resolved.definition).clone(), source))
         }
         Err(DefinitionError::NotFound(_)) if args.definition.is_none() => {
-            let loaded = jackline_definition::load(DEFAULT.as_bytes(), FILE_NAME);
-            let definition = loaded.map_err(|error| fail(Exit::Broken, error))?;
+            let loaded = jackline_definition::load(DEFAULT_DEFINITION.as_bytes(), FILE_NAME);
+            let definition = loaded.map_err(|error| fail(ExitKind::Broken, error))?;
             Ok((definition, "the preset `coding-agent`, the default".to_owned()))
         }
         Err(error) => {
             let text =
-                format!("{}; mend it (`jackline check`)", plain(&error.brief(), WARNING_MAX));
-            Err(fail(Exit::Usage, text))
+                format!("{}; fix it (`jackline check`)", sanitize(&error.brief(), WARNING_MAX));
+            Err(fail(ExitKind::Usage, text))
         }
     }
 }
 
-/// Milliseconds in a text such as `30d`.
-fn since(text: &str) -> Result<u64, Exit> {
+/// Parses a duration such as `30d` into milliseconds.
+fn parse_since(text: &str) -> Result<u64, ExitKind> {
     const UNITS: [(char, u64); 4] = [('m', 60), ('h', 3600), ('d', 86_400), ('w', 604_800)];
     let parsed = UNITS.iter().find_map(|(unit, seconds)| {
         let count: u64 = text.strip_suffix(*unit)?.parse().ok()?;
@@ -243,31 +242,35 @@ fn since(text: &str) -> Result<u64, Exit> {
     });
     parsed.ok_or_else(|| {
         let text =
-            format!("--since takes a time such as 12h, 30d or 8w, not `{}`", plain(text, 40));
-        fail(Exit::Usage, text)
+            format!("--since takes a time such as 12h, 30d or 8w, not `{}`", sanitize(text, 40));
+        fail(ExitKind::Usage, text)
     })
 }
 
-/// Says where nothing was found.
-fn nothing(places: &Places, any: bool, older: usize, since: Option<&str>) -> String {
+/// The error if nothing was found, with the searched locations.
+fn nothing_found_message(
+    places: &SearchLocations,
+    any: bool,
+    older: usize,
+    since: Option<&str>,
+) -> String {
     let paths = places.paths().iter().map(|place| format!("`{}`", place.display()));
-    let paths = plain(&paths.collect::<Vec<_>>().join(", "), WARNING_MAX);
+    let paths = sanitize(&paths.collect::<Vec<_>>().join(", "), WARNING_MAX);
     match (since, places) {
         (Some(since), _) if older > 0 => format!(
-            "nothing in {paths} was written to in the last {since}; {older} are older: leave \
-             --since away"
+            "nothing in {paths} was modified in the last {since}; {older} files are older: omit \
+             --since"
         ),
-        (_, Places::Own(client, _)) if !any => format!(
+        (_, SearchLocations::Own(client, _)) if !any => format!(
             "no transcripts of {} in {paths}; if they are elsewhere, name the files or their \
              directory",
             client.title
         ),
-        (_, Places::Own(client, _)) => format!(
-            "nothing in {paths} is a transcript of {}; name the `.jsonl` files that it writes",
-            client.title
-        ),
-        (_, Places::Named(_)) => format!(
-            "there is no run to decide again in {paths}; name files of runs, journals, transcripts \
+        (_, SearchLocations::Own(client, _)) => {
+            format!("found no transcript of {} in {paths}; name its `.jsonl` files", client.title)
+        }
+        (_, SearchLocations::Named(_)) => format!(
+            "found no run to decide on in {paths}; name files of runs, journals or transcripts \
              (`.jsonl`, `.jsonl.gz`), directories of them, or sessions"
         ),
     }

@@ -1,82 +1,87 @@
-//! `jackline check`: everything that is wrong with a definition, and what is
-//! in force.
+//! `jackline check`: reports every problem in a definition, and shows what is in force.
 
 use std::path::{Path, PathBuf};
 
 use anstyle::AnsiColor;
-use jackline_definition::{Diagnostic, Diagnostics, EffectiveLine, Layer, Loaded, Standing, words};
-use jackline_engine::definition::Tool;
+use jackline_definition::{
+    DemandLine, DemandStatus, Diagnostic, Diagnostics, Layer, LoadedDefinition, words,
+};
+use jackline_engine::definition::DeclaredTool;
 use jackline_engine::{Definition, Digest, Mode};
-use jackline_runtime::definitions::{DefinitionError, Effective, find_file, load_file};
+use jackline_runtime::definitions::{DefinitionError, EffectiveDefinition, find_file, load_file};
 use serde_json::{Value, json};
 
 use crate::args::CheckArgs;
-use crate::exit::Exit;
+use crate::exit::ExitKind;
 use crate::terminal::{
-    bold, definitions, dim, fail, here, plain, say, say_json, store, styled, table,
+    bold, current_directory, dim, fail, machine_definitions, open_store, print_json_line,
+    print_line, print_table, sanitize, styled,
 };
 
-/// How much of a line from a file is shown.
+/// The maximum length of a shown line from a file.
 const LINE_MAX: usize = 400;
 
-pub(crate) fn run(args: &CheckArgs) -> Exit {
+pub(crate) fn run(args: &CheckArgs) -> ExitKind {
     let named = args.file.clone().or_else(|| args.definition.clone());
-    let named = named.or_else(|| find_file(&here()).map(relative));
+    let named = named.or_else(|| find_file(&current_directory()).map(relative));
     if args.effective {
         return effective(named.as_deref(), args.json);
     }
     let Some(file) = named else {
-        return fail(Exit::Usage, DefinitionError::NotFound(here()));
+        return fail(ExitKind::Usage, DefinitionError::NotFound(current_directory()));
     };
     match load_file(&file) {
         Ok((loaded, checksum)) => {
             show(&file, &loaded, &checksum, args.json);
-            Exit::Fine
+            ExitKind::Success
         }
-        Err(error) => complain_of(&error, Some(&file), args.json),
+        Err(error) => report_invalid(&error, Some(&file), args.json),
     }
 }
 
-/// What is wrong, and which definition is in force instead.
-fn complain_of(error: &DefinitionError, file: Option<&Path>, as_json: bool) -> Exit {
+/// Reports an invalid definition, and which definition is in force instead.
+fn report_invalid(error: &DefinitionError, file: Option<&Path>, as_json: bool) -> ExitKind {
     let DefinitionError::Invalid(diagnostics) = error else {
         let exit = match error {
-            DefinitionError::Contradictory(_) => Exit::No,
-            _ => Exit::Usage,
+            DefinitionError::Contradictory(_) => ExitKind::No,
+            _ => ExitKind::Usage,
         };
         return fail(exit, error);
     };
     let name = diagnostics.file();
-    let instead = file.and_then(in_force_instead);
+    let instead = file.and_then(fallback_checksum);
     if as_json {
         let problems: Vec<Value> = diagnostics.iter().map(problem_json).collect();
-        say_json(json!({
+        print_json_line(json!({
             "file": name, "ok": false, "problems": problems, "in_force": instead,
         }));
-        return Exit::No;
+        return ExitKind::No;
     }
-    say(diagnostics);
+    print_line(diagnostics);
     let count = diagnostics.iter().count();
     let noun = if count == 1 { "problem" } else { "problems" };
     let instead = instead.map_or_else(String::new, |checksum| {
-        format!("; until it is mended, the last good definition stays in force: {checksum}")
+        format!("; until it is fixed, the last valid definition stays in force: {checksum}")
     });
-    fail(Exit::No, format!("{count} {noun} in `{name}`{instead}"))
+    fail(ExitKind::No, format!("{count} {noun} in `{name}`{instead}"))
 }
 
-/// The last good definition of sessions here, or where the file lies.
-fn in_force_instead(file: &Path) -> Option<Digest> {
-    let store = store().ok()?;
-    let definitions = definitions(None, &store);
-    let beside = file.parent().map_or_else(here, |parent| here().join(parent));
-    [here(), beside].iter().find_map(|at| definitions.in_force_instead(Some(file), at))
+/// The last valid definition that is used instead, here or in the directory of the file.
+fn fallback_checksum(file: &Path) -> Option<Digest> {
+    let store = open_store().ok()?;
+    let definitions = machine_definitions(None, &store);
+    let beside =
+        file.parent().map_or_else(current_directory, |parent| current_directory().join(parent));
+    [current_directory(), beside]
+        .iter()
+        .find_map(|at| definitions.fallback_checksum(Some(file), at))
 }
 
-fn show(file: &Path, loaded: &Loaded, checksum: &Digest, as_json: bool) {
+fn show(file: &Path, loaded: &LoadedDefinition, checksum: &Digest, as_json: bool) {
     let name = file.display().to_string();
     let definition = &loaded.definition;
     if as_json {
-        say_json(json!({
+        print_json_line(json!({
             "file": name, "ok": true, "checksum": checksum, "definition": definition,
             "extended": loaded.extended.iter().map(|(path, _)| path).collect::<Vec<_>>(),
             "warnings": loaded.warnings.iter().map(problem_json).collect::<Vec<_>>(),
@@ -84,19 +89,21 @@ fn show(file: &Path, loaded: &Loaded, checksum: &Digest, as_json: bool) {
         return;
     }
     let ok = styled(AnsiColor::Green.on_default().bold(), "ok");
-    say(format!("{}: {ok}", bold(&name)));
-    describe(definition).iter().for_each(|line| say(format!("  {}", plain(line, LINE_MAX))));
+    print_line(format!("{}: {ok}", bold(&name)));
+    describe(definition)
+        .iter()
+        .for_each(|line| print_line(format!("  {}", sanitize(line, LINE_MAX))));
     for (path, _) in &loaded.extended {
-        say(format!("  extends {}", plain(&path.display().to_string(), LINE_MAX)));
+        print_line(format!("  extends {}", sanitize(&path.display().to_string(), LINE_MAX)));
     }
-    say(dim(format!("  checksum {checksum}")));
+    print_line(dim(format!("  checksum {checksum}")));
     show_warnings(&loaded.warnings);
 }
 
 fn show_warnings(warnings: &[Diagnostic]) {
     for warning in warnings {
         let word = styled(AnsiColor::Yellow.on_default().bold(), "warning:");
-        say(format!("{word} {warning}"));
+        print_line(format!("{word} {warning}"));
     }
 }
 
@@ -111,44 +118,44 @@ fn problem_json(problem: &Diagnostic) -> Value {
 }
 
 fn relative(file: PathBuf) -> PathBuf {
-    file.strip_prefix(here()).map(ToOwned::to_owned).unwrap_or(file)
+    file.strip_prefix(current_directory()).map(ToOwned::to_owned).unwrap_or(file)
 }
 
-/// What is in force in this workspace, and whose each demand is.
-fn effective(file: Option<&Path>, as_json: bool) -> Exit {
-    let store = match store() {
+/// Shows what is in force in this workspace, and the origin of each setting.
+fn effective(file: Option<&Path>, as_json: bool) -> ExitKind {
+    let store = match open_store() {
         Ok(store) => store,
         Err(exit) => return exit,
     };
-    let definitions = definitions(None, &store);
-    let effective = match definitions.effective(file, &here()) {
+    let definitions = machine_definitions(None, &store);
+    let effective = match definitions.effective(file, &current_directory()) {
         Ok(effective) => effective,
-        Err(error) => return complain_of(&error, file, as_json),
+        Err(error) => return report_invalid(&error, file, as_json),
     };
     if as_json {
-        say_json(effective_json(&effective));
+        print_json_line(effective_json(&effective));
     } else {
         show_effective(&effective);
     }
     match effective.combined.problems.as_slice() {
-        [] => Exit::Fine,
-        problems => fail(Exit::No, DefinitionError::Contradictory(problems.to_vec())),
+        [] => ExitKind::Success,
+        problems => fail(ExitKind::No, DefinitionError::Contradictory(problems.to_vec())),
     }
 }
 
-fn effective_json(effective: &Effective) -> Value {
+fn effective_json(effective: &EffectiveDefinition) -> Value {
     let layers = effective.layers.iter().map(|(layer, file, checksum)| {
-        json!({ "layer": layer.word(), "file": file, "checksum": checksum })
+        json!({ "layer": layer.as_str(), "file": file, "checksum": checksum })
     });
     let decisions = effective.combined.decisions.iter().map(|line| {
-        let (why, until_trusted) = match &line.standing {
-            Standing::InForce => (None, None),
-            Standing::Ignored { why, until_trusted } => (Some(why), Some(until_trusted)),
+        let (why, until_trusted) = match &line.status {
+            DemandStatus::InForce => (None, None),
+            DemandStatus::Ignored { why, until_trusted } => (Some(why), Some(until_trusted)),
         };
         json!({
-            "subject": line.subject.word(),
+            "subject": line.subject.as_str(),
             "text": line.text,
-            "layer": line.layer.word(),
+            "layer": line.layer.as_str(),
             "file": line.file,
             "origin": line.origin,
             "in_force": why.is_none(),
@@ -168,69 +175,75 @@ fn effective_json(effective: &Effective) -> Value {
     })
 }
 
-fn show_effective(effective: &Effective) {
+fn show_effective(effective: &EffectiveDefinition) {
     let definition = &effective.combined.definition;
-    say(format!("{} in mode {}", bold(&definition.name), mode(definition)));
+    print_line(format!("{} in mode {}", bold(&definition.name), mode(definition)));
     for (layer, file, _) in &effective.layers {
         let trust = match (layer, effective.trusted) {
             (Layer::Repository, true) => ", trusted",
             (Layer::Repository, false) => ", not trusted",
             _ => "",
         };
-        say(format!("  {} layer: {}{trust}", layer.word(), shown(file)));
+        print_line(format!("  {} layer: {}{trust}", layer.as_str(), display_path(file)));
     }
-    say(dim(format!("  checksum {}", effective.checksum)));
+    print_line(dim(format!("  checksum {}", effective.checksum)));
     let (in_force, ignored): (Vec<_>, Vec<_>) =
-        effective.combined.decisions.iter().partition(|line| line.standing == Standing::InForce);
-    let rows: Vec<Vec<String>> = in_force.into_iter().map(row).collect();
-    say(bold("in force"));
-    table(&rows);
+        effective.combined.decisions.iter().partition(|line| line.status == DemandStatus::InForce);
+    let rows: Vec<Vec<String>> = in_force.into_iter().map(decision_row).collect();
+    print_line(bold("in force"));
+    print_table(&rows);
     if !ignored.is_empty() {
-        say(bold("ignored"));
-        ignored.iter().for_each(|line| say(ignored_line(line)));
+        print_line(bold("ignored"));
+        ignored.iter().for_each(|line| print_line(ignored_line(line)));
     }
     show_warnings(&effective.warnings);
 }
 
-fn row(line: &EffectiveLine) -> Vec<String> {
+fn decision_row(line: &DemandLine) -> Vec<String> {
     let origin = line.origin.as_ref().map_or_else(String::new, |origin| format!(", {origin}"));
     vec![
-        format!("  {}", line.subject.word()),
-        dim(plain(&format!("{}{origin}", line.layer.word()), LINE_MAX)),
-        plain(&line.text, LINE_MAX),
+        format!("  {}", line.subject.as_str()),
+        dim(sanitize(&format!("{}{origin}", line.layer.as_str()), LINE_MAX)),
+        sanitize(&line.text, LINE_MAX),
     ]
 }
 
-/// A demand that is not in force, why not, and what would change that.
-fn ignored_line(line: &EffectiveLine) -> String {
-    let (why, trust) = match &line.standing {
-        Standing::InForce => return String::new(),
-        Standing::Ignored { why, until_trusted: true } => (why, "; `jackline trust` would let it"),
-        Standing::Ignored { why, until_trusted: false } => (why, ""),
+/// A setting that is not in force, the reason, and whether trust would change it.
+fn ignored_line(line: &DemandLine) -> String {
+    let (why, trust) = match &line.status {
+        DemandStatus::InForce => return String::new(),
+        DemandStatus::Ignored { why, until_trusted: true } => {
+            (why, "; `jackline trust` would allow it")
+        }
+        DemandStatus::Ignored { why, until_trusted: false } => (why, ""),
     };
-    let whose = dim(format!("({})", line.layer.word()));
-    format!("  {} {whose} ignored: {}{trust}", plain(&line.text, LINE_MAX), plain(why, LINE_MAX))
+    let layer = dim(format!("({})", line.layer.as_str()));
+    format!(
+        "  {} {layer} ignored: {}{trust}",
+        sanitize(&line.text, LINE_MAX),
+        sanitize(why, LINE_MAX)
+    )
 }
 
-fn shown(file: &Path) -> String {
-    plain(&file.display().to_string(), LINE_MAX)
+fn display_path(file: &Path) -> String {
+    sanitize(&file.display().to_string(), LINE_MAX)
 }
 
 fn mode(definition: &Definition) -> &'static str {
     match definition.mode {
         Mode::Enforce => "enforce",
-        Mode::Observe => "observe (no call is held up, but by what is enforced by name)",
+        Mode::Observe => "observe (no call is blocked, except by rules that are enforced by name)",
     }
 }
 
-/// Everything that a definition demands, and where it differs from what everybody has.
+/// The settings of a definition, and where they differ from the defaults.
 fn describe(definition: &Definition) -> Vec<String> {
     let mut lines = vec![format!("{} in mode {}", definition.name, mode(definition))];
-    let usual = Definition::default();
-    if definition.unknown_tools != usual.unknown_tools {
+    let default = Definition::default();
+    if definition.unknown_tools != default.unknown_tools {
         lines.push(format!("unknown_tools: {}", words::unknown_tools(definition.unknown_tools)));
     }
-    if definition.shell.opaque != usual.shell.opaque {
+    if definition.shell.opaque != default.shell.opaque {
         lines.push(format!("shell.opaque: {}", words::opaque(definition.shell.opaque)));
     }
     lines.extend(definition.identity.as_ref().map(words::identity));
@@ -238,8 +251,8 @@ fn describe(definition: &Definition) -> Vec<String> {
         let tools: Vec<&str> = definition.tools.iter().map(|tool| tool.name.as_str()).collect();
         lines.push(format!("tools: {}", tools.join(", ")));
     }
-    let speaks = definition.tools.iter().filter(|tool| says_something(tool));
-    lines.extend(speaks.map(|tool| format!("tool {}", words::tool(tool))));
+    let configured = definition.tools.iter().filter(|tool| has_settings(tool));
+    lines.extend(configured.map(|tool| format!("tool {}", words::tool(tool))));
     lines.extend(definition.protected.iter().map(|path| format!("protected: `{path}`")));
     lines.extend(definition.policies.iter().flat_map(|policy| words::policy(&policy.rule)));
     lines.extend(definition.rules.iter().map(|rule| format!("rule {}", words::rule(rule))));
@@ -252,7 +265,7 @@ fn describe(definition: &Definition) -> Vec<String> {
     }
     let calls = definition.limits.tool_calls.iter();
     lines.extend(calls.map(|(tool, limit)| words::tool_limit(tool, *limit)));
-    if definition.loops != usual.loops {
+    if definition.loops != default.loops {
         lines.push(words::loops(&definition.loops));
     }
     lines.extend(definition.progress.as_ref().map(words::progress));
@@ -260,7 +273,7 @@ fn describe(definition: &Definition) -> Vec<String> {
     lines.extend(words::io(&definition.io));
     lines.extend(words::schemas(&definition.schemas));
     lines.extend(words::attempts(&definition.attempts));
-    if definition.health != usual.health {
+    if definition.health != default.health {
         lines.push(words::health(definition.health));
     }
     if !definition.choices.is_empty() {
@@ -272,15 +285,15 @@ fn describe(definition: &Definition) -> Vec<String> {
     lines
 }
 
-/// Whether something holds of a tool that no policy and no rule says.
-fn says_something(tool: &Tool) -> bool {
-    let is_excused = tool.transparent || tool.read_only || tool.poll.is_some();
+/// Whether a tool has settings other than policies and rules.
+fn has_settings(tool: &DeclaredTool) -> bool {
+    let is_exempt = tool.transparent || tool.read_only || tool.poll.is_some();
     let is_checked = tool.schema.is_some() || tool.output_schema.is_some();
-    !tool.idempotent || tool.roles.is_some() || is_excused || is_checked
+    !tool.idempotent || tool.roles.is_some() || is_exempt || is_checked
 }
 
-/// Everything that is wrong, for a command that needs a file that loads.
-pub(super) fn refuse(diagnostics: &Diagnostics) -> Exit {
-    say(diagnostics);
-    fail(Exit::No, format!("`{}` does not load; mend it first", diagnostics.file()))
+/// Reports the problems of a definition, for a command that needs a valid definition.
+pub(super) fn print_diagnostics(diagnostics: &Diagnostics) -> ExitKind {
+    print_line(diagnostics);
+    fail(ExitKind::No, format!("`{}` does not load; fix it first", diagnostics.file()))
 }

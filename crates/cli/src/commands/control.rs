@@ -1,296 +1,319 @@
-//! `jackline pause`, `resume`, `stop`, `reset`, `ack`, `clear` and their like: a
-//! person steers a session.
+//! `jackline pause`, `resume`, `stop`, `reset`, `ack`, `clear` and similar commands: a person
+//! controls a session.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 
 use jackline_engine::summary::PauseCause;
 use jackline_engine::verdict::SafetyAction;
-use jackline_engine::{Action, SessionId, SessionPhase, Summary, Verdict};
+use jackline_engine::{ControlAction, SessionId, SessionPhase, SessionSummary, Verdict};
 use jackline_journal::FileStore;
-use jackline_runtime::{Sessions, inspect};
-use jackline_supervisor::{Kept, PREFIX};
+use jackline_runtime::{Sessions, load_session};
+use jackline_supervisor::{RUN_SESSION_PREFIX, RunRecord};
 use serde_json::json;
 
-use super::person::{Said, fits, may_open, may_say, objections};
+use super::person::{
+    ControlRequest, check_person_args, check_text_length, describe_violations, require_person,
+};
 use super::select;
 use crate::args::{ClearArgs, ControlArgs, ExpireArgs, ReloadArgs, SkipTestsArgs};
-use crate::exit::Exit;
-use crate::terminal::{ask, dim, fail, here, plain, say, say_json, sessions};
+use crate::exit::ExitKind;
+use crate::status_label::StatusLabel;
+use crate::terminal::{
+    confirm, current_directory, dim, fail, load_sessions, print_json_line, print_line, sanitize,
+};
 
-pub(crate) fn run(args: &ControlArgs, action: Action) -> Exit {
-    // Whoever wants to hold an agent may, the agent itself included.
-    if !action.closes()
-        && let Err(exit) = may_open(command(action))
+pub(crate) fn run(args: &ControlArgs, action: ControlAction) -> ExitKind {
+    // Everyone may pause or stop a session, even its agent.
+    if !action.only_restricts()
+        && let Err(exit) = require_person(command_name(action))
     {
         return exit;
     }
-    match find(args) {
-        Ok((store, session)) => send(store, Said::new(session, action, &args.word), args.json),
-        Err(exit) => exit,
-    }
-}
-
-/// `jackline clear`: the blocker, or only the count of failures.
-pub(crate) fn clear(args: &ClearArgs) -> Exit {
-    let action = if args.failures { Action::ResetFailures } else { Action::ClearBlocker };
-    run(&args.control, action)
-}
-
-/// What is to be done where an agent works that nobody drives.
-const TELL: &str = "tell the agent to go on; it does not know by itself";
-
-/// `jackline reload`.
-pub(crate) fn reload(args: &ReloadArgs) -> Exit {
-    let action = Action::Reload;
-    if let Err(exit) = may_open(command(action)) {
-        return exit;
-    }
-    match find(&args.control) {
+    match select_session(args) {
         Ok((store, session)) => {
-            let said = Said::new(session, action, &args.control.word);
-            let definition = match &args.definition {
-                Some(definition) => Some(definition.clone()),
-                None => match of_run(&store, &said.session) {
-                    Ok(definition) => definition,
-                    Err(exit) => return exit,
-                },
-            };
-            let said = Said { definition, ..said };
-            send(store, said, args.control.json)
+            send(store, ControlRequest::new(session, action, &args.person), args.json)
         }
         Err(exit) => exit,
     }
 }
 
-/// The definition that a run was begun with, where a person or its task has named one. Where
-/// that can't be known, no other one is taken for it.
-fn of_run(store: &FileStore, session: &SessionId) -> Result<Option<PathBuf>, Exit> {
-    match Kept::load(&store.directory(session)) {
-        // What was kept before tasks were told has the word of a person alone.
-        Ok(kept) => Ok(kept.and_then(|kept| kept.defined_by.or(kept.definition))),
+/// `jackline clear`: clears the blocker, or only the count of failures.
+pub(crate) fn clear(args: &ClearArgs) -> ExitKind {
+    let action =
+        if args.failures { ControlAction::ResetFailures } else { ControlAction::ClearBlocker };
+    run(&args.control, action)
+}
+
+/// What a person has to do to continue a session without a supervisor.
+const TELL_AGENT: &str = "tell the agent to continue; it is not notified";
+
+/// `jackline reload`.
+pub(crate) fn reload(args: &ReloadArgs) -> ExitKind {
+    let action = ControlAction::Reload;
+    if let Err(exit) = require_person(command_name(action)) {
+        return exit;
+    }
+    match select_session(&args.control) {
+        Ok((store, session)) => {
+            let request = ControlRequest::new(session, action, &args.control.person);
+            let definition = match &args.definition {
+                Some(definition) => Some(definition.clone()),
+                None => match run_definition(&store, &request.session) {
+                    Ok(definition) => definition,
+                    Err(exit) => return exit,
+                },
+            };
+            let request = ControlRequest { definition, ..request };
+            send(store, request, args.control.json)
+        }
+        Err(exit) => exit,
+    }
+}
+
+/// The definition that a run was started with, if a person or its task named one. If this can't be
+/// read, the command fails instead of using another definition.
+fn run_definition(store: &FileStore, session: &SessionId) -> Result<Option<PathBuf>, ExitKind> {
+    match RunRecord::load(&store.directory(session)) {
+        // Older requests do not record the task's definition, only that of the person.
+        Ok(request) => Ok(request.and_then(|it| it.defined_by.or(it.definition))),
         Err(error) => {
-            let name = plain(session.as_str(), 60);
+            let name = sanitize(session.as_str(), 60);
             let text = format!(
-                "can't read what session `{name}` was begun with: {error}; name its definition with `-d`"
+                "can't read how session `{name}` was started: {error}; name its definition with `-d`"
             );
-            Err(fail(Exit::Broken, text))
+            Err(fail(ExitKind::Broken, text))
         }
     }
 }
 
 /// `jackline constraint expire`.
-pub(crate) fn expire(args: &ExpireArgs) -> Exit {
-    let action = Action::ExpireConstraint;
-    if let Err(exit) = may_open(command(action)) {
+pub(crate) fn expire(args: &ExpireArgs) -> ExitKind {
+    let action = ControlAction::ExpireConstraint;
+    if let Err(exit) = require_person(command_name(action)) {
         return exit;
     }
-    if let Err(exit) = fits("the id of a constraint", &args.id) {
+    if let Err(exit) = check_text_length("the id of a constraint", &args.id) {
         return exit;
     }
-    match find(&args.control) {
+    match select_session(&args.control) {
         Ok((store, session)) => {
-            let said = Said::new(session, action, &args.control.word);
-            let said = Said { constraint: Some(args.id.clone()), ..said };
-            send(store, said, args.control.json)
+            let request = ControlRequest::new(session, action, &args.control.person);
+            let request = ControlRequest { constraint: Some(args.id.clone()), ..request };
+            send(store, request, args.control.json)
         }
         Err(exit) => exit,
     }
 }
 
-/// `jackline skip-tests`: nobody does that by accident, nor without a reason.
-pub(crate) fn skip_tests(args: &SkipTestsArgs) -> Exit {
-    let action = Action::SkipDirtyBits;
-    if let Err(exit) = may_open(command(action)) {
+/// `jackline skip-tests`: needs a reason and a confirmation.
+pub(crate) fn skip_tests(args: &SkipTestsArgs) -> ExitKind {
+    let action = ControlAction::SkipDirtyBits;
+    if let Err(exit) = require_person(command_name(action)) {
         return exit;
     }
-    if args.control.word.why.is_none() {
-        let text = "say why with `--why`: what was changed and not tested may be broken";
-        return fail(Exit::Usage, text);
+    if args.control.person.why.is_none() {
+        let text = "give a reason with `--why`: untested changes may be broken";
+        return fail(ExitKind::Usage, text);
     }
-    let (store, session) = match find(&args.control) {
-        Ok(found) => found,
+    let (store, session) = match select_session(&args.control) {
+        Ok(entry) => entry,
         Err(exit) => return exit,
     };
     if !args.yes {
         if !std::io::stdin().is_terminal() {
-            return fail(Exit::Usage, "nobody can be asked here; say `--yes` if you mean it");
+            return fail(ExitKind::Usage, "no terminal to confirm in; pass --yes to confirm");
         }
-        let name = plain(session.as_str(), 60);
-        say(format!("session `{name}` will count as tested, although nothing has tested it"));
-        if !ask("Skip the tests?") {
-            return fail(Exit::No, "nothing was changed");
+        let name = sanitize(session.as_str(), 60);
+        print_line(format!(
+            "session `{name}` will count as tested, although its changes were not tested"
+        ));
+        if !confirm("Skip the tests?") {
+            return fail(ExitKind::No, "nothing was changed");
         }
     }
-    send(store, Said::new(session, action, &args.control.word), args.control.json)
+    send(store, ControlRequest::new(session, action, &args.control.person), args.control.json)
 }
 
-/// The session that is meant, where something can be said to it.
-fn find(args: &ControlArgs) -> Result<(FileStore, SessionId), Exit> {
-    may_say(&args.word)?;
-    let (store, all) = sessions()?;
-    let found = select(&all, args.session.as_deref())?;
-    match found.opened() {
+/// Selects the session for a control, after checking the arguments.
+fn select_session(args: &ControlArgs) -> Result<(FileStore, SessionId), ExitKind> {
+    check_person_args(&args.person)?;
+    let (store, all) = load_sessions()?;
+    let entry = select(&all, args.session.as_deref())?;
+    match entry.opening() {
         Ok(opened) => Ok((store, opened.session.clone())),
-        Err(error) => Err(fail(Exit::Broken, format!("{error}; {}", error.remedy()))),
+        Err(error) => Err(fail(ExitKind::Broken, format!("{error}; {}", error.remedy()))),
     }
 }
 
-fn send(store: FileStore, said: Said<'_>, as_json: bool) -> Exit {
-    let (action, session, kept) = (said.action, said.session.clone(), store.clone());
-    let verdict = match said.send(store) {
+fn send(store: FileStore, request: ControlRequest<'_>, as_json: bool) -> ExitKind {
+    let (action, session) = (request.action, request.session.clone());
+    let verdict = match request.send(store.clone()) {
         Ok(verdict) => verdict,
-        Err(problem) => return fail(Exit::Broken, problem),
+        Err(problem) => return fail(ExitKind::Broken, problem),
     };
     let done = verdict.violations.is_empty();
     if as_json {
-        say_json(json!({
+        print_json_line(json!({
             "session": session,
-            "action": action.word(),
+            "action": action.as_str(),
             "done": done,
             "record": verdict.seq,
             "objections": verdict.violations,
         }));
-        return if done { Exit::Fine } else { Exit::No };
+        return if done { ExitKind::Success } else { ExitKind::No };
     }
-    let name = plain(session.as_str(), 60);
-    let now = standing(&kept, &session);
+    let name = sanitize(session.as_str(), 60);
+    let now = session_summary(&store, &session);
     if !done {
-        let objections = match now.as_ref().and_then(|now| has_ended(now, &session)) {
-            // What lets a session go on that is under way leads nowhere here.
-            Some((ended, reopens)) => {
-                let said: Vec<_> =
+        let problems = match now.as_ref().and_then(|now| describe_end(now, &session)) {
+            // The corrections are for running sessions, so they do not help here.
+            Some((ended, reopen)) => {
+                let messages: Vec<_> =
                     verdict.violations.iter().map(|it| it.message.as_str()).collect();
-                format!("{}; it {ended}: {reopens}", said.join("; "))
+                format!("{}; it {ended}; {reopen}", messages.join("; "))
             }
-            None => objections(&verdict),
+            None => describe_violations(&verdict),
         };
-        return fail(Exit::No, format!("session `{name}`: {objections}"));
+        return fail(ExitKind::No, format!("session `{name}`: {problems}"));
     }
-    let (what, next) = outcome(action, &session, &verdict, now.as_ref());
-    say(format!("session `{name}` {what}"));
-    if is_run(&session) && next == TELL {
-        let again = format!("`jackline run --resume {name}`");
-        say(dim(format!("a run that waits goes on by itself; one that was left, by {again}")));
+    let (result, next) = describe_outcome(action, &session, &verdict, now.as_ref());
+    print_line(format!("session `{name}` {result}"));
+    if is_run(&session) && next == TELL_AGENT {
+        let command = format!("`jackline run --resume {name}`");
+        print_line(dim(format!(
+            "a waiting run continues now; resume an interrupted one with {command}"
+        )));
     } else {
-        say(dim(next));
+        print_line(dim(next));
     }
-    Exit::Fine
+    ExitKind::Success
 }
 
-/// Where a session stands after a word; none where that can't be read, which `status` says.
-pub(super) fn standing(store: &FileStore, session: &SessionId) -> Option<Summary> {
+/// The state of a session after a control; `None` if it can't be read. `status` shows that error.
+pub(super) fn session_summary(store: &FileStore, session: &SessionId) -> Option<SessionSummary> {
     let sessions = Sessions::new(store.clone());
-    let found = sessions.select(Some(session.as_str()), &here()).ok()?;
-    inspect(store, &found).ok().map(|session| session.summary())
+    let entry = sessions.select(Some(session.as_str()), &current_directory()).ok()?;
+    load_session(store, &entry).ok().map(|session| session.summary())
 }
 
-/// What a person types for it.
-fn command(action: Action) -> &'static str {
+/// The name of the command for an action.
+fn command_name(action: ControlAction) -> &'static str {
     match action {
-        Action::Acknowledge => "ack",
-        Action::ClearBlocker => "clear",
-        Action::ResetFailures => "clear --failures",
-        Action::SkipDirtyBits => "skip-tests",
-        Action::ExpireConstraint => "constraint expire",
-        other => other.word(),
+        ControlAction::Acknowledge => "ack",
+        ControlAction::ClearBlocker => "clear",
+        ControlAction::ResetFailures => "clear --failures",
+        ControlAction::SkipDirtyBits => "skip-tests",
+        ControlAction::ExpireConstraint => "constraint expire",
+        other => other.as_str(),
     }
 }
 
-/// What was done, and what comes next.
-pub(super) fn outcome(
-    action: Action,
+/// The result of a control, and the next step.
+pub(super) fn describe_outcome(
+    action: ControlAction,
     session: &SessionId,
     verdict: &Verdict,
-    now: Option<&Summary>,
+    now: Option<&SessionSummary>,
 ) -> (String, String) {
-    let (what, next) =
+    let (result, next) =
         if verdict.safety.iter().any(|it| it.action_taken == SafetyAction::StillPaused) {
-            still_paused(action, now)
+            still_paused_texts(action, now)
         } else {
-            in_words(action)
+            action_texts(action)
         };
-    match now.and_then(|now| has_ended(now, session)) {
-        Some((ended, reopens)) => {
-            (format!("{ended}; {}", of_ended(action, what, is_run(session))), reopens)
+    match now.and_then(|now| describe_end(now, session)) {
+        Some((ended, reopen)) => {
+            (format!("{ended}; {}", ended_action_text(action, result, is_run(session))), reopen)
         }
-        None => (what.to_owned(), next.to_owned()),
+        None => (result.to_owned(), next.to_owned()),
     }
 }
 
 fn is_run(session: &SessionId) -> bool {
-    session.as_str().starts_with(PREFIX)
+    session.as_str().starts_with(RUN_SESSION_PREFIX)
 }
 
-/// That a session has ended, and how it is opened anew; none where it has not.
-fn has_ended(now: &Summary, session: &SessionId) -> Option<(String, String)> {
+/// The message that a session has ended, and how to reopen it; `None` if it has not ended.
+fn describe_end(now: &SessionSummary, session: &SessionId) -> Option<(String, String)> {
     let stop = now.stop.as_ref().filter(|_| now.phase == SessionPhase::Ended)?;
-    let name = plain(session.as_str(), 60);
-    let again = format!(", and then `jackline run --resume {name}` goes on");
-    let again = if is_run(session) { again } else { String::new() };
-    let reopens = format!("`jackline reset {name}` opens it anew{again}");
-    Some((format!("has ended with {stop}"), reopens))
+    let name = sanitize(session.as_str(), 60);
+    let resume = format!(", then resume it with `jackline run --resume {name}`");
+    let resume = if is_run(session) { resume } else { String::new() };
+    let reopen = format!("reopen it with `jackline reset {name}`{resume}");
+    Some((format!("has ended ({})", StatusLabel::of_stop(stop)), reopen))
 }
 
-/// What was done to a session that has ended: nothing goes on by it. The agent of a client may
-/// come back to it by itself; no run does.
-fn of_ended(action: Action, what: &str, is_run: bool) -> String {
+/// The result of a control for a session that has ended. The control does not continue it, but the
+/// agent of a client can come back to the session. A run cannot.
+fn ended_action_text(action: ControlAction, result: &str, is_run: bool) -> String {
     let done = match action {
-        Action::Pause if is_run => return "nothing runs in it, paused or not".to_owned(),
-        Action::Pause => return "an agent that comes back to it is held".to_owned(),
-        Action::Resume => "a pause of it is lifted",
-        Action::Acknowledge => "its checkpoint is acknowledged",
-        Action::ClearBlocker => "its blocker is cleared",
-        _ => return format!("it {what}"),
+        ControlAction::Pause if is_run => return "a pause has no effect on it".to_owned(),
+        ControlAction::Pause => return "if its agent comes back, it is paused".to_owned(),
+        ControlAction::Resume => "its pause is removed",
+        ControlAction::Acknowledge => "its checkpoint is acknowledged",
+        ControlAction::ClearBlocker => "its blocker is cleared",
+        _ => return format!("it {result}"),
     };
-    let whom = if is_run { "" } else { ", for an agent that comes back to it" };
-    format!("{done}{whom}")
+    let scope = if is_run { "" } else { ", in case its agent comes back" };
+    format!("{done}{scope}")
 }
 
-/// The same of a session that is under way.
-fn in_words(action: Action) -> (&'static str, &'static str) {
+/// The result and the next step for a session that has not ended.
+fn action_texts(action: ControlAction) -> (&'static str, &'static str) {
     match action {
-        Action::Pause => (
+        ControlAction::Pause => (
             "is paused",
-            "no call runs; your next message to the agent or `jackline resume` goes on",
+            "no call runs; send the agent a message or run `jackline resume` to continue",
         ),
-        Action::Resume => ("goes on", TELL),
-        Action::Acknowledge => ("goes on: its checkpoint is acknowledged", TELL),
-        Action::ClearBlocker => ("goes on: its blocker is cleared", TELL),
-        Action::ResetFailures => ("counts its failed iterations anew", "nothing else has changed"),
-        Action::SkipDirtyBits => (
+        ControlAction::Resume => ("continues", TELL_AGENT),
+        ControlAction::Acknowledge => ("continues: its checkpoint is acknowledged", TELL_AGENT),
+        ControlAction::ClearBlocker => ("continues: its blocker is cleared", TELL_AGENT),
+        ControlAction::ResetFailures => {
+            ("counts its failed iterations from zero again", "nothing else has changed")
+        }
+        ControlAction::SkipDirtyBits => (
             "may complete without tests",
-            "it is written down who said so; the next change needs tests again",
+            "your decision is recorded in the journal; the next change needs tests again",
         ),
-        Action::ExpireConstraint => ("has one constraint less", "`jackline status` shows the rest"),
-        Action::Reload => (
-            "runs under the definition as it is now",
+        ControlAction::ExpireConstraint => {
+            ("has one constraint less", "`jackline status` shows the others")
+        }
+        ControlAction::Reload => (
+            "uses the current definition",
             "from the next call on; `jackline check --effective` shows what is in force",
         ),
-        Action::Stop => {
-            ("is stopped", "nothing more runs in it; only `jackline reset` opens it again")
+        ControlAction::Stop => {
+            ("is stopped", "no more calls run; only `jackline reset` reopens it")
         }
-        _ => ("is open again", "budgets, policies and what was asked begin anew"),
+        _ => ("is open again", "budgets, policies and approvals start from zero"),
     }
 }
 
-/// The same where something else still holds the session.
-fn still_paused(action: Action, now: Option<&Summary>) -> (&'static str, &'static str) {
+/// The result and the next step if another reason still blocks the session.
+fn still_paused_texts(
+    action: ControlAction,
+    now: Option<&SessionSummary>,
+) -> (&'static str, &'static str) {
     match action {
-        Action::Resume if now.and_then(|now| now.paused_cause) == Some(PauseCause::Checkpoint) => (
-            "is not paused by that any more, and still waits at its checkpoint",
-            "read `.jackline/CHECKPOINT.md`; `jackline ack` goes on",
+        ControlAction::Resume
+            if now.and_then(|now| now.paused_cause) == Some(PauseCause::Checkpoint) =>
+        {
+            (
+                "is no longer paused by a person, but still waits at its checkpoint",
+                "read `.jackline/CHECKPOINT.md`, then continue with `jackline ack`",
+            )
+        }
+        ControlAction::Resume => (
+            "is no longer paused by a person, but is still blocked",
+            "read `.jackline/BLOCKER_REPORT.md`, then continue with `jackline clear`",
         ),
-        Action::Resume => (
-            "is not paused by that any more, and is still blocked",
-            "read `.jackline/BLOCKER_REPORT.md`; `jackline clear` goes on",
-        ),
-        Action::ClearBlocker => {
-            ("has its blocker cleared, and is still paused", "`jackline resume` goes on")
+        ControlAction::ClearBlocker => {
+            ("has no blocker now, but is still paused", "continue with `jackline resume`")
         }
         _ => (
-            "has its checkpoint acknowledged, and is still paused",
-            "`jackline status` says by whom, and how it goes on",
+            "has passed its checkpoint, but is still paused",
+            "`jackline status` shows who paused it and how to continue",
         ),
     }
 }

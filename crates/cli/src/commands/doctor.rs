@@ -1,53 +1,58 @@
-//! `jackline doctor CLIENT`: whether the guard holds, tried out on the client itself.
+//! `jackline doctor CLIENT`: tests with the real client whether the guard blocks denied calls.
 
 use std::io;
 
 use anstyle::{AnsiColor, Style};
-use jackline_clients::installed::Installed;
+use jackline_clients::installed_client::InstalledClient;
 use jackline_clients::settings_file::settings_files;
-use jackline_setup::doctor::{Actor, Doctor, Latency, Line, Report, Standing, inspect};
-use jackline_setup::install::{program_word, settings_of_project};
+use jackline_setup::doctor::{
+    CheckStatus, CheckedAgent, Doctor, DoctorCheck, DoctorReport, HookLatency, check_installation,
+};
+use jackline_setup::install::{quoted_program, settings_of_project};
 use jackline_setup::live::LiveError;
 use serde_json::json;
 
 use crate::args::DoctorArgs;
-use crate::exit::Exit;
-use crate::terminal::{dim, fail, here, note, plain, say, say_json, styled, table, thousandth};
+use crate::exit::ExitKind;
+use crate::terminal::{
+    current_directory, dim, fail, format_thousandths, print_json_line, print_line, print_note,
+    print_table, sanitize, styled,
+};
 
-/// How much is shown of what was seen.
+/// The maximum length of a shown observation.
 const DETAIL_MAX: usize = 400;
 
-pub(crate) fn run(args: &DoctorArgs) -> Exit {
-    match examine(args) {
+pub(crate) fn run(args: &DoctorArgs) -> ExitKind {
+    match run_doctor(args) {
         Ok((client, report)) => {
             if args.json {
-                say_json(as_json(&client, &report));
+                print_json_line(as_json(&client, &report));
             } else {
                 show(&report);
             }
-            match report.standing() {
-                Standing::Closed => Exit::Fine,
-                Standing::Open => Exit::No,
-                Standing::Unproven => Exit::Broken,
+            match report.worst_status() {
+                CheckStatus::Closed => ExitKind::Success,
+                CheckStatus::Open => ExitKind::No,
+                CheckStatus::Unproven => ExitKind::Broken,
             }
         }
-        Err(error @ LiveError::Client(_)) => fail(Exit::Usage, error),
-        Err(error) => fail(Exit::Broken, error),
+        Err(error @ LiveError::Client(_)) => fail(ExitKind::Usage, error),
+        Err(error) => fail(ExitKind::Broken, error),
     }
 }
 
-fn examine(args: &DoctorArgs) -> Result<(Installed, Report), LiveError> {
-    let client = Installed::find(args.client, args.client_program.as_deref())?;
+fn run_doctor(args: &DoctorArgs) -> Result<(InstalledClient, DoctorReport), LiveError> {
+    let client = InstalledClient::find(args.client, args.client_program.as_deref())?;
     let start = |source| LiveError::Start { program: "jackline".into(), source };
     let jackline = std::env::current_exe().map_err(start)?;
-    let jackline = program_word(&jackline).map_err(|error| start(io::Error::other(error)))?;
+    let jackline = quoted_program(&jackline).map_err(|error| start(io::Error::other(error)))?;
     let name = client.program.display();
-    note(dim(format!("{} {}, {name}", args.client.title, client.version)));
+    print_note(dim(format!("{} {}, {name}", args.client.title, client.version)));
     let doctor = Doctor { client: &client, jackline: &jackline };
-    let mut report = doctor.examine(|what| note(dim(format!("trying: {what}"))))?;
-    let files = settings_files(&here(), args.client);
-    let of_project = settings_of_project(&here(), args.client);
-    report.lines.extend(inspect(
+    let mut report = doctor.examine(|what| print_note(dim(format!("testing: {what}"))))?;
+    let files = settings_files(&current_directory(), args.client);
+    let of_project = settings_of_project(&current_directory(), args.client);
+    report.checks.extend(check_installation(
         args.client,
         &files,
         &of_project,
@@ -57,43 +62,58 @@ fn examine(args: &DoctorArgs) -> Result<(Installed, Report), LiveError> {
     Ok((client, report))
 }
 
-fn show(report: &Report) {
-    let mut rows = vec![vec![String::new(), dim(Actor::Main.name()), dim(Actor::Subagent.name())]];
-    for line in &report.lines {
-        let cell = styled(style_of(line.standing), line.standing.name());
+fn show(report: &DoctorReport) {
+    let mut rows = vec![vec![
+        String::new(),
+        dim(CheckedAgent::Main.name()),
+        dim(CheckedAgent::Subagent.name()),
+    ]];
+    for line in &report.checks {
+        let cell = styled(standing_style(line.status), standing_label(line.status));
         match rows.last_mut() {
             Some(row) if row.first().is_some_and(|name| name == line.name) => row.push(cell),
             _ => rows.push(vec![line.name.to_owned(), cell]),
         }
     }
-    table(&rows);
-    if let Some(Latency { calls, p50_micros, p99_micros }) = report.latency {
-        let (p50, p99) = (thousandth(p50_micros), thousandth(p99_micros));
-        say(format!("a hook takes {p50} ms, at most {p99} ms (p50 and p99 of {calls} calls)"));
+    print_table(&rows);
+    if let Some(HookLatency { calls, p50_micros, p99_micros }) = report.latency {
+        let (p50, p99) = (format_thousandths(p50_micros), format_thousandths(p99_micros));
+        print_line(format!(
+            "a hook takes {p50} ms, at most {p99} ms (p50 and p99 of {calls} calls)"
+        ));
     }
-    let doubtful = |line: &&Line| line.standing != Standing::Closed;
-    for line in report.lines.iter().filter(doubtful) {
-        let standing = styled(style_of(line.standing), line.standing.name());
-        let (name, who) = (line.name, line.actor.name());
-        say(format!("{standing}: {name} ({who}): {}", plain(&line.detail, DETAIL_MAX)));
+    let is_not_ok = |line: &&DoctorCheck| line.status != CheckStatus::Closed;
+    for line in report.checks.iter().filter(is_not_ok) {
+        let standing = styled(standing_style(line.status), standing_label(line.status));
+        let (name, actor) = (line.name, line.actor.name());
+        print_line(format!("{standing}: {name} ({actor}): {}", sanitize(&line.detail, DETAIL_MAX)));
     }
 }
 
-fn style_of(standing: Standing) -> Style {
+/// The result of a check for people. `--json` has the words `closed`, `unproven` and `open`.
+fn standing_label(standing: CheckStatus) -> &'static str {
     match standing {
-        Standing::Closed => AnsiColor::Green.on_default(),
-        Standing::Unproven => AnsiColor::Yellow.on_default(),
-        Standing::Open => AnsiColor::Red.on_default().bold(),
+        CheckStatus::Closed => "ok",
+        CheckStatus::Unproven => "not tested",
+        CheckStatus::Open => "OPEN",
     }
 }
 
-fn as_json(client: &Installed, report: &Report) -> serde_json::Value {
+fn standing_style(standing: CheckStatus) -> Style {
+    match standing {
+        CheckStatus::Closed => Style::new().dimmed(),
+        CheckStatus::Unproven => AnsiColor::Yellow.on_default(),
+        CheckStatus::Open => AnsiColor::Red.on_default().bold(),
+    }
+}
+
+fn as_json(client: &InstalledClient, report: &DoctorReport) -> serde_json::Value {
     let lines: Vec<serde_json::Value> = report
-        .lines
+        .checks
         .iter()
         .map(|line| {
             json!({
-                "line": line.name, "actor": line.actor.name(), "standing": line.standing.name(),
+                "line": line.name, "actor": line.actor.name(), "standing": line.status.name(),
                 "detail": line.detail,
             })
         })
@@ -106,6 +126,6 @@ fn as_json(client: &Installed, report: &Report) -> serde_json::Value {
     });
     json!({
         "client": client.client.id, "version": client.version.to_string(), "program": client.program,
-        "standing": report.standing().name(), "lines": lines, "latency": latency,
+        "standing": report.worst_status().name(), "lines": lines, "latency": latency,
     })
 }

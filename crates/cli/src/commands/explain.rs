@@ -1,198 +1,218 @@
-//! `jackline explain`: what would be decided on a call, by which rule, and
-//! what passes instead.
+//! `jackline explain`: shows the decision on a call, the rule behind it, and what is allowed
+//! instead.
 
 mod text;
 
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use jackline_analysis::{Explained, Explainer, Proposed, Reason, Supposed};
+use jackline_analysis::{CallInput, Explainer, Explanation, HypotheticalCall, ViolationReason};
+use jackline_engine::call_description::{
+    CallDescription, DescribedRun, OpaquePart, PathEffect, SimpleCommand, TouchedPath,
+};
 use jackline_engine::json::parse_strict;
-use jackline_engine::understanding::{Hidden, How, Runs, SimpleCommand, Touched, Understanding};
 use jackline_engine::verdict::ViolationType;
-use jackline_engine::{ActorId, Kind, ToolName, Verdict};
-use jackline_runtime::Fault;
+use jackline_engine::{ActorId, ToolKind, ToolName, Verdict};
+use jackline_runtime::RuntimeFault;
 use jackline_runtime::definitions::{DefinitionError, find_file};
 use serde_json::{Value, json};
 
 use super::select;
 use crate::args::ExplainArgs;
-use crate::exit::Exit;
-use crate::terminal::{definitions, fail, here, plain, say_json, sessions, store, warn};
+use crate::exit::ExitKind;
+use crate::terminal::{
+    current_directory, fail, load_sessions, machine_definitions, open_store, print_json_line,
+    print_warning, sanitize,
+};
 
-/// The longest command line that is read from standard input.
+/// The maximum length of a command line from standard input.
 const INPUT_BYTES_MAX: u64 = 64 << 20;
 
-/// How much of a warning is shown.
+/// The maximum length of a shown warning.
 const WARNING_MAX: usize = 2000;
 
-pub(crate) fn run(args: &ExplainArgs) -> Exit {
-    // A backtrace is nothing that helps; the error says what broke.
+pub(crate) fn run(args: &ExplainArgs) -> ExitKind {
+    // A backtrace does not help the user; the error describes the failure.
     std::panic::set_hook(Box::new(|_| {}));
     explain(args).unwrap_or_else(|exit| exit)
 }
 
-fn explain(args: &ExplainArgs) -> Result<Exit, Exit> {
-    // What a person typed is looked at before anything else is.
-    let proposed = proposed(args)?;
+fn explain(args: &ExplainArgs) -> Result<ExitKind, ExitKind> {
+    // The user's input is checked first.
+    let proposed = parse_proposal(args)?;
     let actor = ActorId::parse(&args.actor)
-        .map_err(|error| fail(Exit::Usage, format!("--actor {error}")))?;
+        .map_err(|error| fail(ExitKind::Usage, format!("--actor {error}")))?;
     let explainer = match &args.session {
-        Some(name) => of_session(name)?,
-        None => of_workspace(args)?,
+        Some(name) => session_explainer(name)?,
+        None => workspace_explainer(args)?,
     };
     if let Some(reason) = explainer.broken() {
         let warning = format!(
-            "the definition does not load, and the last good one ({}) stays in force: {reason}; \
-             mend it (`jackline check`)",
+            "the definition does not load, so the last valid one ({}) stays in force: {reason}; \
+             fix it (`jackline check`)",
             explainer.checksum()
         );
-        warn(plain(&warning, WARNING_MAX));
+        print_warning(sanitize(&warning, WARNING_MAX));
     }
     let tool = tool(args, &explainer, &proposed)?;
     let cwd = cwd(args.cwd.as_deref(), &explainer)?;
-    let call = Supposed { tool, proposed, cwd, actor };
+    let call = HypotheticalCall { tool, proposed, cwd, actor };
     let explained = explainer.explain(&call).map_err(|fault| {
-        let text = format!("{fault}; report this with the command line or the arguments");
-        fail(Exit::Broken, text)
+        let text =
+            format!("{fault}; please report this bug, with the command line or the arguments");
+        fail(ExitKind::Broken, text)
     })?;
     if args.json {
-        say_json(as_json(&explainer, &call, &explained));
+        print_json_line(as_json(&explainer, &call, &explained));
     } else {
         text::show(&explainer, &explained);
     }
     Ok(exit(&explained.verdict))
 }
 
-fn proposed(args: &ExplainArgs) -> Result<Proposed, Exit> {
+fn parse_proposal(args: &ExplainArgs) -> Result<CallInput, ExitKind> {
     match (&args.args, args.line.as_deref()) {
         (Some(text), _) => match parse_strict(text.as_bytes()) {
-            Ok(value) if value.is_object() => Ok(Proposed::Args(value)),
+            Ok(value) if value.is_object() => Ok(CallInput::Args(value)),
             Ok(_) => {
-                let text = "--args is JSON, but no object; arguments are one: '{\"path\":\"a\"}'";
-                Err(fail(Exit::Usage, text))
+                let text = "--args is JSON but not an object; write for example '{\"path\":\"a\"}'";
+                Err(fail(ExitKind::Usage, text))
             }
-            Err(error) => Err(fail(Exit::Usage, format!("--args is not JSON: {error}"))),
+            Err(error) => Err(fail(ExitKind::Usage, format!("--args is not JSON: {error}"))),
         },
-        (None, Some("-")) => from_input().map(Proposed::Line),
-        (None, line) => Ok(Proposed::Line(line.unwrap_or_default().to_owned())),
+        (None, Some("-")) => read_command_line().map(CallInput::CommandLine),
+        (None, line) => Ok(CallInput::CommandLine(line.unwrap_or_default().to_owned())),
     }
 }
 
 /// The command line on standard input, without the newline at its end.
-fn from_input() -> Result<String, Exit> {
+fn read_command_line() -> Result<String, ExitKind> {
     let mut bytes = Vec::new();
     if let Err(error) = io::stdin().lock().take(INPUT_BYTES_MAX).read_to_end(&mut bytes) {
-        return Err(fail(Exit::Usage, format!("can't read standard input: {error}")));
+        return Err(fail(ExitKind::Usage, format!("can't read standard input: {error}")));
     }
-    let mut line = String::from_utf8(bytes)
-        .map_err(|_| fail(Exit::Usage, "standard input is not UTF-8, so it is no command line"))?;
+    let mut line = String::from_utf8(bytes).map_err(|_| {
+        fail(ExitKind::Usage, "standard input is not UTF-8, so it is not a command line")
+    })?;
     if line.ends_with('\n') {
         line.pop();
     }
     Ok(line)
 }
 
-fn of_session(name: &str) -> Result<Explainer, Exit> {
-    let (store, all) = sessions()?;
-    let found = select(&all, Some(name))?;
-    let definitions = definitions(None, &store);
-    Explainer::of_session(definitions, &store, &found).map_err(|fault| broken(&fault))
+fn session_explainer(name: &str) -> Result<Explainer, ExitKind> {
+    let (store, all) = load_sessions()?;
+    let entry = select(&all, Some(name))?;
+    let definitions = machine_definitions(None, &store);
+    Explainer::of_session(definitions, &store, &entry).map_err(|fault| explain_failure(&fault))
 }
 
-/// The workspace is where the definition was found: whoever asks in a
-/// directory below it means an agent that works in all of it.
-fn of_workspace(args: &ExplainArgs) -> Result<Explainer, Exit> {
-    let store = store()?;
+/// The explainer for the workspace. The workspace is the directory of the definition, because the
+/// user may be in one of its subdirectories.
+fn workspace_explainer(args: &ExplainArgs) -> Result<Explainer, ExitKind> {
+    let store = open_store()?;
     if let Some(file) = &args.definition
         && !file.is_file()
     {
-        let text = format!("no definition `{}`; check the path after -d", file.display());
-        return Err(fail(Exit::Usage, text));
+        let text = format!("definition `{}` not found; check the path after -d", file.display());
+        return Err(fail(ExitKind::Usage, text));
     }
-    let file = find_file(&here());
-    let workspace = file.as_deref().and_then(Path::parent).map_or_else(here, ToOwned::to_owned);
-    let definitions = definitions(args.definition.clone(), &store);
-    Explainer::of_workspace(definitions, &workspace).map_err(|fault| broken(&fault))
+    let file = find_file(&current_directory());
+    let workspace =
+        file.as_deref().and_then(Path::parent).map_or_else(current_directory, ToOwned::to_owned);
+    let definitions = machine_definitions(args.definition.clone(), &store);
+    Explainer::of_workspace(definitions, &workspace).map_err(|fault| explain_failure(&fault))
 }
 
-fn broken(fault: &Fault) -> Exit {
+fn explain_failure(fault: &RuntimeFault) -> ExitKind {
     match fault {
-        Fault::Definition(error @ DefinitionError::NotFound(_)) => fail(Exit::Usage, error),
-        Fault::Definition(error) => {
+        RuntimeFault::Definition(error @ DefinitionError::NotFound(_)) => {
+            fail(ExitKind::Usage, error)
+        }
+        RuntimeFault::Definition(error) => {
             let text = format!(
-                "{}; nothing runs until the definition is mended (`jackline check`)",
-                plain(&error.brief(), WARNING_MAX)
+                "{}; no call runs until the definition is fixed (`jackline check`)",
+                sanitize(&error.brief(), WARNING_MAX)
             );
-            fail(Exit::Broken, text)
+            fail(ExitKind::Broken, text)
         }
-        Fault::Store(error) => fail(Exit::Broken, format!("{error}; {}", error.remedy())),
-        Fault::Workspace(_) => fail(Exit::Usage, fault),
-        Fault::IdReused(_) | Fault::InvalidEvent(_) | Fault::Facts(_) | Fault::Panic(_) => {
-            fail(Exit::Broken, fault)
+        RuntimeFault::Store(error) => {
+            fail(ExitKind::Broken, format!("{error}; {}", error.remedy()))
         }
+        RuntimeFault::Workspace(_) => fail(ExitKind::Usage, fault),
+        RuntimeFault::IdReused(_)
+        | RuntimeFault::InvalidEvent(_)
+        | RuntimeFault::Facts(_)
+        | RuntimeFault::Panic(_) => fail(ExitKind::Broken, fault),
     }
 }
 
-fn tool(args: &ExplainArgs, explainer: &Explainer, proposed: &Proposed) -> Result<ToolName, Exit> {
+fn tool(
+    args: &ExplainArgs,
+    explainer: &Explainer,
+    proposed: &CallInput,
+) -> Result<ToolName, ExitKind> {
     let name = args.tool.as_deref().unwrap_or_else(|| explainer.shell());
     let tool = ToolName::parse(name)
-        .map_err(|error| fail(Exit::Usage, format!("the name of a tool {error}")))?;
-    if matches!(proposed, Proposed::Line(_)) && !explainer.takes_line(name) {
+        .map_err(|error| fail(ExitKind::Usage, format!("the tool name {error}")))?;
+    if matches!(proposed, CallInput::CommandLine(_)) && !explainer.takes_command_line(name) {
         let text = format!(
-            "`{tool}` takes no command line; say what it is given with --args, as a JSON object"
+            "`{tool}` takes no command line; pass its arguments with --args, as a JSON object"
         );
-        return Err(fail(Exit::Usage, text));
+        return Err(fail(ExitKind::Usage, text));
     }
     Ok(tool)
 }
 
-/// The directory of the call: the one that is named, else this one where it
-/// lies in the workspace.
-fn cwd(named: Option<&Path>, explainer: &Explainer) -> Result<Option<String>, Exit> {
+/// The working directory of the call: the named one, else the current one if it is in the
+/// workspace.
+fn cwd(named: Option<&Path>, explainer: &Explainer) -> Result<Option<String>, ExitKind> {
     let directory = match named {
-        Some(named) => match here().join(named).canonicalize() {
+        Some(named) => match current_directory().join(named).canonicalize() {
             Ok(directory) if directory.is_dir() => directory,
             _ => {
-                let text =
-                    format!("--cwd: no directory `{}`; name one that is there", named.display());
-                return Err(fail(Exit::Usage, text));
+                let text = format!("--cwd: `{}` is not an existing directory", named.display());
+                return Err(fail(ExitKind::Usage, text));
             }
         },
         None => match &explainer.place().workspace {
-            Some(workspace) if here().starts_with(workspace) => here(),
+            Some(workspace) if current_directory().starts_with(workspace) => current_directory(),
             _ => return Ok(None),
         },
     };
     directory.to_str().map(|directory| Some(directory.to_owned())).ok_or_else(|| {
-        fail(Exit::Usage, format!("the directory `{}` is not UTF-8", directory.display()))
+        fail(ExitKind::Usage, format!("the directory `{}` is not UTF-8", directory.display()))
     })
 }
 
-fn exit(verdict: &Verdict) -> Exit {
-    if verdict.lets_run() {
-        return Exit::Fine;
+fn exit(verdict: &Verdict) -> ExitKind {
+    if verdict.allows_run() {
+        return ExitKind::Success;
     }
-    let at_fault = |kind: &ViolationType| {
+    let is_fault = |kind: &ViolationType| {
         matches!(kind, ViolationType::RuleBroken | ViolationType::GuardFault)
     };
-    let mut against =
+    let mut deciding =
         verdict.violations.iter().filter(|v| v.enforced && v.decision == verdict.decision);
-    if against.all(|violation| at_fault(&violation.kind)) { Exit::Broken } else { Exit::No }
+    if deciding.all(|violation| is_fault(&violation.kind)) {
+        ExitKind::Broken
+    } else {
+        ExitKind::No
+    }
 }
 
-fn as_json(explainer: &Explainer, call: &Supposed, explained: &Explained) -> Value {
+fn as_json(explainer: &Explainer, call: &HypotheticalCall, explained: &Explanation) -> Value {
     let verdict = &explained.verdict;
     let understood = explained.understanding.as_ref();
     let (commands, hidden) = match understood.map(|understood| &understood.runs) {
-        Some(Runs::Line { commands, hidden }) => (commands.as_slice(), hidden.as_slice()),
+        Some(DescribedRun::Line { commands, hidden }) => (commands.as_slice(), hidden.as_slice()),
         _ => (&[][..], &[][..]),
     };
     let place = explainer.place();
     json!({
         "decision": verdict.decision,
         "enforced": verdict.enforced,
-        "may_run": verdict.lets_run(),
+        "may_run": verdict.allows_run(),
         "violations": explained.reasons.iter().map(reason_json).collect::<Vec<_>>(),
         "call": understood.map(|understood| call_json(call, understood)),
         "commands": commands.iter().map(command_json).collect::<Vec<_>>(),
@@ -209,7 +229,7 @@ fn as_json(explainer: &Explainer, call: &Supposed, explained: &Explained) -> Val
     })
 }
 
-fn reason_json(reason: &Reason) -> Value {
+fn reason_json(reason: &ViolationReason) -> Value {
     let mut shown = json!(reason.violation);
     let rule = reason
         .rule
@@ -220,11 +240,11 @@ fn reason_json(reason: &Reason) -> Value {
         json!({
             "text": instead.text,
             "decision": verdict.map(|verdict| verdict.decision),
-            "passes": verdict.map(Verdict::lets_run),
+            "passes": verdict.map(Verdict::allows_run),
         })
     });
     if let Some(fields) = shown.as_object_mut() {
-        // A number in a session that was thrown away.
+        // The id belongs to a temporary session, so it is not shown.
         fields.remove("id");
         fields.insert("rule".to_owned(), json!(rule));
         fields.insert("instead".to_owned(), json!(instead));
@@ -232,19 +252,19 @@ fn reason_json(reason: &Reason) -> Value {
     shown
 }
 
-fn call_json(call: &Supposed, understood: &Understanding) -> Value {
+fn call_json(call: &HypotheticalCall, understood: &CallDescription) -> Value {
     json!({
         "tool": understood.tool,
         "kind": kind_name(understood.kind),
         "actor": call.actor,
         "cwd": understood.cwd,
-        "reads": paths(&understood.touches, How::Reads),
-        "writes": paths(&understood.touches, How::Writes),
-        "deletes": paths(&understood.touches, How::Deletes),
+        "reads": paths(&understood.touches, PathEffect::Reads),
+        "writes": paths(&understood.touches, PathEffect::Writes),
+        "deletes": paths(&understood.touches, PathEffect::Deletes),
     })
 }
 
-/// A command under the names that conditions of rules have for its parts.
+/// A command as JSON, with the same names as in rule conditions.
 fn command_json(command: &SimpleCommand) -> Value {
     let argv = command.words.iter().skip(1).map(|word| &word.text);
     json!({
@@ -252,9 +272,9 @@ fn command_json(command: &SimpleCommand) -> Value {
         "argv": argv.collect::<Vec<_>>(),
         "dir": command.dir,
         "dir_certain": command.dir_certain,
-        "reads": paths(&command.touches, How::Reads),
-        "writes": paths(&command.touches, How::Writes),
-        "deletes": paths(&command.touches, How::Deletes),
+        "reads": paths(&command.touches, PathEffect::Reads),
+        "writes": paths(&command.touches, PathEffect::Writes),
+        "deletes": paths(&command.touches, PathEffect::Deletes),
         "exit": command.exit,
         "certain": command.certain,
         "parent": command.parent,
@@ -262,7 +282,7 @@ fn command_json(command: &SimpleCommand) -> Value {
     })
 }
 
-fn hidden_json(hidden: &Hidden) -> Value {
+fn hidden_json(hidden: &OpaquePart) -> Value {
     json!({
         "reason": hidden.reason,
         "why": hidden.why,
@@ -271,10 +291,10 @@ fn hidden_json(hidden: &Hidden) -> Value {
     })
 }
 
-fn paths(touches: &[Touched], how: How) -> Vec<&str> {
-    touches.iter().filter(|touch| touch.how == how).map(|touch| touch.path.as_str()).collect()
+fn paths(touches: &[TouchedPath], how: PathEffect) -> Vec<&str> {
+    touches.iter().filter(|touch| touch.effect == how).map(|touch| touch.path.as_str()).collect()
 }
 
-fn kind_name(kind: Kind) -> &'static str {
-    Kind::ALL.iter().find(|(_, known)| *known == kind).map_or("other", |(name, _)| name)
+fn kind_name(kind: ToolKind) -> &'static str {
+    ToolKind::ALL.iter().find(|(_, known)| *known == kind).map_or("other", |(name, _)| name)
 }

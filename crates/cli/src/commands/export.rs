@@ -1,33 +1,33 @@
-//! `jackline export`: a session in one file, to be looked at and replayed anywhere.
+//! `jackline export`: writes a session to one file, which can be read and replayed anywhere.
 
 use std::path::Path;
 
 use super::{hand_out, select};
 use crate::args::ExportArgs;
-use crate::exit::Exit;
-use crate::terminal::{fail, note, sessions};
+use crate::exit::ExitKind;
+use crate::terminal::{fail, load_sessions, print_note};
 
-pub(crate) fn run(args: &ExportArgs) -> Exit {
-    let selected =
-        sessions().and_then(|(store, all)| Ok((store, select(&all, args.session.as_deref())?)));
-    let (store, found) = match selected {
+pub(crate) fn run(args: &ExportArgs) -> ExitKind {
+    let selected = load_sessions()
+        .and_then(|(store, all)| Ok((store, select(&all, args.session.as_deref())?)));
+    let (store, entry) = match selected {
         Ok(selected) => selected,
         Err(exit) => return exit,
     };
-    let (export, steps) = match jackline_analysis::export(&store, &found) {
+    let (export, steps) = match jackline_analysis::export_session(&store, &entry) {
         Ok(exported) => exported,
         Err(error) => {
-            return fail(Exit::No, format!("{}: {error}; {}", found.name, error.remedy()));
+            return fail(ExitKind::No, format!("{}: {error}; {}", entry.name, error.remedy()));
         }
     };
     let out = args.out.as_deref();
     match hand_out(&export.render(), out) {
         Ok(true) => {}
-        Ok(false) => return Exit::Fine,
+        Ok(false) => return ExitKind::Success,
         Err(exit) => return exit,
     }
-    note(format!(
-        "{}: {} records, {} steps, {} actions in the trajectory; {} places stand for secrets; written to `{}`",
+    print_note(format!(
+        "{}: {} records, {} steps, {} actions in the trajectory; {} secrets removed; written to `{}`",
         export.session_id,
         export.journal.len(),
         steps,
@@ -35,5 +35,5 @@ pub(crate) fn run(args: &ExportArgs) -> Exit {
         export.redacted.places,
         out.unwrap_or(Path::new("-")).display()
     ));
-    Exit::Fine
+    ExitKind::Success
 }

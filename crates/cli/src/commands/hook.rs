@@ -1,4 +1,4 @@
-//! `jackline hook CLIENT`: picks the client's dialect and has the hook server answer.
+//! `jackline hook CLIENT`: answers one hook event in the client's dialect.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use jackline_clients::hook_server::{HookPort, HookRuntime, HookServer, ProcessPo
 use crate::args::HookArgs;
 
 pub(crate) fn run(args: &HookArgs) -> ExitCode {
-    // A backtrace is nothing that a model should read; the answer says what broke.
+    // The model must not read a backtrace; the answer describes the failure.
     std::panic::set_hook(Box::new(|_| {}));
     let server = HookServer {
         dialect: args.client.dialect,

@@ -1,127 +1,131 @@
-//! `jackline identity`: what the agent of a session is made of, and which agents a person has
-//! approved.
+//! `jackline identity`: shows the parts of a session's agent, and manages approved agents.
 
 use jackline_engine::Session;
-use jackline_engine::definition::without_identity;
+use jackline_engine::definition::checksum_without_identity;
 use jackline_host::clock::now;
-use jackline_host::environment::person;
-use jackline_host::{Pin, Pins};
+use jackline_host::environment::user_name;
+use jackline_host::{AgentApproval, AgentApprovals};
 use jackline_journal::{FileStore, SessionEntry};
-use jackline_runtime::inspect;
+use jackline_runtime::load_session;
 use serde_json::json;
 
-use super::person::{may_open, may_say};
+use super::person::{check_person_args, require_person};
 use super::select;
 use crate::args::{IdentityApproveArgs, IdentityCommand, IdentityRevokeArgs, IdentityShowArgs};
-use crate::exit::Exit;
+use crate::exit::ExitKind;
 use crate::terminal::{
-    ago, bold, dim, fail, plain, say, say_json, sessions, state_documents, table,
+    bold, dim, fail, format_age, load_sessions, print_json_line, print_line, print_table, sanitize,
+    state_documents,
 };
 
-/// How much of a checksum has to be said to mean one.
-const BEGINNING_MIN: usize = 8;
+/// The minimum length of a checksum prefix.
+const CHECKSUM_PREFIX_CHARS_MIN: usize = 8;
 
-pub(crate) fn run(command: &IdentityCommand) -> Exit {
-    let done = match command {
+pub(crate) fn run(command: &IdentityCommand) -> ExitKind {
+    let result = match command {
         IdentityCommand::Show(args) => show(args),
         IdentityCommand::Approve(args) => approve(args),
         IdentityCommand::List(args) => list(args.json),
         IdentityCommand::Revoke(args) => revoke(args),
     };
-    done.map_or_else(|exit| exit, |()| Exit::Fine)
+    result.map_or_else(|exit| exit, |()| ExitKind::Success)
 }
 
-/// The session that is meant, as it stands.
-fn looked(name: Option<&str>) -> Result<(FileStore, SessionEntry, Session), Exit> {
-    let (store, sessions) = sessions()?;
-    let found = select(&sessions, name)?;
-    match inspect(&store, &found) {
-        Ok(session) => Ok((store, found, session)),
-        Err(error) => Err(fail(Exit::Broken, format!("{error}; {}", error.remedy()))),
+/// Selects a session and loads its current state.
+fn inspect_selected(name: Option<&str>) -> Result<(FileStore, SessionEntry, Session), ExitKind> {
+    let (store, sessions) = load_sessions()?;
+    let entry = select(&sessions, name)?;
+    match load_session(&store, &entry) {
+        Ok(session) => Ok((store, entry, session)),
+        Err(error) => Err(fail(ExitKind::Broken, format!("{error}; {}", error.remedy()))),
     }
 }
 
-/// The workflow that its definition binds approvals to.
+/// The workflow that the session's definition binds approvals to.
 fn workflow(session: &Session) -> Option<&str> {
     session.definition().identity.as_ref().and_then(|identity| identity.workflow.as_deref())
 }
 
-fn show(args: &IdentityShowArgs) -> Result<(), Exit> {
-    let (store, found, session) = looked(args.session.as_deref())?;
+fn show(args: &IdentityShowArgs) -> Result<(), ExitKind> {
+    let (store, entry, session) = inspect_selected(args.session.as_deref())?;
     let (agent, definition) = (session.agent(), session.definition());
     let checksum = session.agent_checksum();
-    let pins = Pins::of(state_documents(&store)).fact(&definition.name, workflow(&session));
-    let standing = match (&pins.broken, pins.demanded, pins.checksums.contains(&checksum)) {
+    let pins =
+        AgentApprovals::of(state_documents(&store)).fact(&definition.name, workflow(&session));
+    let approval = match (&pins.broken, pins.demanded, pins.checksums.contains(&checksum)) {
         (Some(reason), ..) => reason.clone(),
-        (None, false, _) => "none is demanded: no agent is approved for it yet".to_owned(),
+        (None, false, _) => "not required: no agent is approved for this definition yet".to_owned(),
         (None, true, true) => "approved".to_owned(),
         (None, true, false) => "not approved".to_owned(),
     };
     if args.json {
         let parts: serde_json::Map<String, serde_json::Value> =
             agent.parts().into_iter().map(|(name, part)| (name.to_owned(), json!(part))).collect();
-        say_json(json!({
-            "session": found.name,
+        print_json_line(json!({
+            "session": entry.name,
             "checksum": checksum,
             "parts": parts,
-            "unknown": agent.unknown(),
+            "unknown": agent.unknown_parts(),
             "role": agent.role,
-            "definition": { "name": definition.name, "checksum": without_identity(definition) },
+            "definition": { "name": definition.name, "checksum": checksum_without_identity(definition) },
             "workflow": workflow(&session),
             "demanded": pins.demanded || pins.broken.is_some(),
             "approved": pins.checksums.contains(&checksum),
         }));
         return Ok(());
     }
-    say(format!("{} {checksum}", bold(&found.name)));
-    let mut rows = vec![("approval", standing)];
-    let part = |part: Option<&str>| part.map_or_else(|| dim("unknown"), |text| plain(text, 80));
+    print_line(format!("{} {checksum}", bold(&entry.name)));
+    let mut rows = vec![("approval", approval)];
+    let part = |part: Option<&str>| part.map_or_else(|| dim("unknown"), |text| sanitize(text, 80));
     rows.extend(agent.parts().map(|(name, value)| (name, part(value))));
-    rows.push(("definition", format!("{} {}", definition.name, without_identity(definition))));
+    rows.push((
+        "definition",
+        format!("{} {}", definition.name, checksum_without_identity(definition)),
+    ));
     rows.push(("role", part(agent.role.as_deref())));
-    rows.extend(workflow(&session).map(|workflow| ("workflow", plain(workflow, 80))));
+    rows.extend(workflow(&session).map(|workflow| ("workflow", sanitize(workflow, 80))));
     let rows: Vec<Vec<String>> =
         rows.into_iter().map(|(name, value)| vec![format!("  {}", dim(name)), value]).collect();
-    table(&rows);
+    print_table(&rows);
     Ok(())
 }
 
-fn approve(args: &IdentityApproveArgs) -> Result<(), Exit> {
-    may_open("identity approve")?;
-    may_say(&args.word)?;
-    let (store, found, session) = looked(args.session.as_deref())?;
+fn approve(args: &IdentityApproveArgs) -> Result<(), ExitKind> {
+    require_person("identity approve")?;
+    check_person_args(&args.person)?;
+    let (store, entry, session) = inspect_selected(args.session.as_deref())?;
     let definition = session.definition();
     let checksum = session.agent_checksum();
-    let opened = found.opened().map_err(|error| fail(Exit::Broken, error))?;
-    let pin = Pin {
+    let opened = entry.opening().map_err(|error| fail(ExitKind::Broken, error))?;
+    let pin = AgentApproval {
         checksum,
         definition: definition.name.clone(),
         workflow: workflow(&session).map(ToOwned::to_owned),
         session: opened.session.clone(),
         at: now().wall,
-        by: args.word.by.clone().unwrap_or_else(person),
-        why: args.word.why.clone(),
+        by: args.person.by.clone().unwrap_or_else(user_name),
+        why: args.person.why.clone(),
     };
-    Pins::of(state_documents(&store))
+    AgentApprovals::of(state_documents(&store))
         .approve(&pin)
-        .map_err(|error| fail(Exit::Broken, format!("{error}; {}", error.remedy())))?;
-    say(format!(
-        "{checksum} may work under `{}`; no other agent may that is not approved",
+        .map_err(|error| fail(ExitKind::Broken, format!("{error}; {}", error.remedy())))?;
+    print_line(format!(
+        "approved {checksum} for `{}`; agents without approval are now refused there",
         definition.name
     ));
     Ok(())
 }
 
-fn list(as_json: bool) -> Result<(), Exit> {
-    let (store, _) = sessions()?;
-    let pins = Pins::of(state_documents(&store)).list();
+fn list(as_json: bool) -> Result<(), ExitKind> {
+    let (store, _) = load_sessions()?;
+    let pins = AgentApprovals::of(state_documents(&store)).list();
     if as_json {
-        pins.iter().for_each(|pin| say_json(json!(pin)));
+        pins.iter().for_each(|pin| print_json_line(json!(pin)));
         return Ok(());
     }
     if pins.is_empty() {
-        say(
-            "no agent is approved, so none has to be; `jackline identity approve` approves that of a session",
+        print_line(
+            "no agent is approved, so approval is not required; `jackline identity approve` approves the agent of a session",
         );
     }
     let rows: Vec<Vec<String>> = pins
@@ -132,38 +136,38 @@ fn list(as_json: bool) -> Result<(), Exit> {
             let why = pin.why.as_ref().map_or_else(String::new, |why| format!(": {why}"));
             vec![
                 pin.checksum.to_string(),
-                plain(&format!("{}{bound}", pin.definition), 80),
-                dim(plain(&format!("{} by {}{why}", ago(pin.at), pin.by), 160)),
+                sanitize(&format!("{}{bound}", pin.definition), 80),
+                dim(sanitize(&format!("{} by {}{why}", format_age(pin.at), pin.by), 160)),
             ]
         })
         .collect();
-    table(&rows);
+    print_table(&rows);
     Ok(())
 }
 
-fn revoke(args: &IdentityRevokeArgs) -> Result<(), Exit> {
-    // Without any approval nothing is demanded: to take the last one away opens the guard.
-    may_open("identity revoke")?;
+fn revoke(args: &IdentityRevokeArgs) -> Result<(), ExitKind> {
+    // Without any approval, every agent may work. So revoking the last one relaxes the guard.
+    require_person("identity revoke")?;
     let beginning = args.checksum.to_ascii_lowercase();
-    if beginning.len() < BEGINNING_MIN {
+    if beginning.len() < CHECKSUM_PREFIX_CHARS_MIN {
         let text = format!(
-            "say at least {BEGINNING_MIN} letters of the checksum; `jackline identity list` shows them"
+            "give at least {CHECKSUM_PREFIX_CHARS_MIN} characters of the checksum; `jackline identity list` shows it"
         );
-        return Err(fail(Exit::Usage, text));
+        return Err(fail(ExitKind::Usage, text));
     }
-    let (store, _) = sessions()?;
-    let gone = Pins::of(state_documents(&store))
+    let (store, _) = load_sessions()?;
+    let revoked = AgentApprovals::of(state_documents(&store))
         .revoke(&beginning)
-        .map_err(|error| fail(Exit::Broken, format!("{error}; {}", error.remedy())))?;
-    if gone.is_empty() {
+        .map_err(|error| fail(ExitKind::Broken, format!("{error}; {}", error.remedy())))?;
+    if revoked.is_empty() {
         let text = format!(
-            "no agent `{}` is approved; `jackline identity list` shows them",
-            plain(&beginning, 80)
+            "no approved agent has the checksum `{}`; `jackline identity list` shows all",
+            sanitize(&beginning, 80)
         );
-        return Err(fail(Exit::Usage, text));
+        return Err(fail(ExitKind::Usage, text));
     }
-    for pin in gone {
-        say(format!("{} is approved for `{}` no longer", pin.checksum, pin.definition));
+    for pin in revoked {
+        print_line(format!("revoked the approval of {} for `{}`", pin.checksum, pin.definition));
     }
     Ok(())
 }

@@ -1,5 +1,4 @@
-//! `jackline init`: puts the guard into the settings of agent clients, and
-//! takes it out again.
+//! `jackline init`: installs the guard in the settings of agent clients, and removes it.
 
 mod canary;
 
@@ -7,39 +6,43 @@ use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
 use anstyle::AnsiColor;
-use jackline_clients::installation::Scope;
+use jackline_clients::installation::InstallScope;
 use jackline_clients::{CLIENTS, Client, find_client};
 use jackline_host::state_home;
-use jackline_mcp::{Address, AddressError, Encryption};
+use jackline_mcp::{AddressError, Encryption, ServerAddress};
 use jackline_setup::install::{
-    Change, DiffLine, InstallError, Plan, Purpose, Remote, Wish, Written, carry_out, diff, plan,
-    plan_removal, plan_unwrapping, plan_wrapping,
+    DiffLine, FilePurpose, InstallError, InstallPlan, InstallRequest, PlannedChange,
+    RemoteSelection, WrittenFile, apply_plan, diff, plan, plan_removal, plan_unwrapping,
+    plan_wrapping,
 };
 use serde_json::{Value, json};
 
-use self::canary::Canary;
-use super::person::may_open;
+use self::canary::CanaryOutcome;
+use super::person::require_person;
 use crate::args::InitArgs;
-use crate::exit::Exit;
-use crate::terminal::{ask, bold, dim, fail, here, plain, say, say_json, styled, warn};
+use crate::exit::ExitKind;
+use crate::terminal::{
+    bold, confirm, current_directory, dim, fail, print_json_line, print_line, print_warning,
+    sanitize, styled,
+};
 
-/// How much of a line of a difference is shown.
+/// The maximum length of a shown diff line.
 const LINE_MAX: usize = 2000;
 
-/// How often a plan is made again because somebody else wrote first.
+/// How many times a plan is made, because another process can change the files in between.
 const TRIES_MAX: usize = 5;
 
-/// How it ended.
+/// The outcome of the command.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum InitOutcome {
     NothingToDo,
     DryRun,
     Installed,
     Uninstalled,
 }
 
-impl End {
-    fn word(self) -> &'static str {
+impl InitOutcome {
+    fn as_str(self) -> &'static str {
         match self {
             Self::NothingToDo => "nothing_to_do",
             Self::DryRun => "dry_run",
@@ -49,15 +52,15 @@ impl End {
     }
 }
 
-pub(crate) fn run(args: &InitArgs) -> Exit {
-    // What takes the guard out is a person's to run.
+pub(crate) fn run(args: &InitArgs) -> ExitKind {
+    // Only a person may remove the guard.
     if args.uninstall
         && !args.dry_run
-        && let Err(exit) = may_open("init --uninstall")
+        && let Err(exit) = require_person("init --uninstall")
     {
         return exit;
     }
-    let wish = match wish(args) {
+    let wish = match install_request(args) {
         Ok(wish) => wish,
         Err(exit) => return exit,
     };
@@ -70,144 +73,154 @@ pub(crate) fn run(args: &InitArgs) -> Exit {
         };
         let plan = match planned {
             Ok(plan) => plan,
-            Err(error) => return refuse(error),
+            Err(error) => return install_failure(error),
         };
-        match follow(&plan, &wish, args) {
-            // Another one was faster; what is there now is planned for anew.
+        match show_and_apply(&plan, &wish, args) {
+            // Another process changed a file, so the plan is made again.
             Err(InstallError::Changed { .. }) => {}
-            Err(error) => return refuse(error),
+            Err(error) => return install_failure(error),
             Ok(exit) => return exit,
         }
     }
-    fail(Exit::No, "others keep changing these files; run this again once they are done")
+    fail(ExitKind::No, "another program keeps changing these files; run the command again later")
 }
 
-fn wish(args: &InitArgs) -> Result<Wish, Exit> {
+fn install_request(args: &InitArgs) -> Result<InstallRequest, ExitKind> {
     let client = |name: &String| {
         find_client(name).ok_or_else(|| {
             let known: Vec<String> =
                 CLIENTS.iter().map(|client| format!("`{}`", client.id)).collect();
-            let text = format!("there is no client `{name}`; known: {}", known.join(", "));
-            fail(Exit::Usage, plain(&text, LINE_MAX))
+            let text =
+                format!("there is no client `{name}`; supported clients: {}", known.join(", "));
+            fail(ExitKind::Usage, sanitize(&text, LINE_MAX))
         })
     };
     let clients =
-        args.clients.iter().map(client).collect::<Result<Vec<&'static Client>, Exit>>()?;
+        args.clients.iter().map(client).collect::<Result<Vec<&'static Client>, ExitKind>>()?;
     let scope = match (args.local, args.user) {
-        (true, _) => Scope::Local,
-        (_, true) => Scope::User,
-        _ => Scope::Project,
+        (true, _) => InstallScope::Local,
+        (_, true) => InstallScope::User,
+        _ => InstallScope::Project,
     };
     let jackline = std::env::current_exe();
-    Ok(Wish {
+    Ok(InstallRequest {
         clients,
         scope,
-        here: here(),
-        jackline: jackline
-            .map_err(|error| fail(Exit::Broken, format!("which program is this: {error}")))?,
+        directory: current_directory(),
+        guard_program: jackline.map_err(|error| {
+            fail(ExitKind::Broken, format!("can't find the path of this program: {error}"))
+        })?,
         client_program: args.client_program.clone(),
-        state_home: state_home().map_err(|error| fail(Exit::Usage, error))?,
-        remote: match args.remote.as_slice() {
-            [] => Remote::None,
-            names if names.iter().any(String::is_empty) => Remote::All,
-            names => Remote::Named(names.to_vec()),
+        state_home: state_home().map_err(|error| fail(ExitKind::Usage, error))?,
+        remote_servers: match args.remote.as_slice() {
+            [] => RemoteSelection::None,
+            names if names.iter().any(String::is_empty) => RemoteSelection::All,
+            names => RemoteSelection::Named(names.to_vec()),
         },
-        reaches,
+        can_connect: check_server,
     })
 }
 
-/// Whether `jackline mcp wrap` takes such a server.
-fn reaches(url: Option<&str>, headers: &[(&str, &str)]) -> Result<(), String> {
-    // Who is asked there does not matter to the headers.
+/// Checks that `jackline mcp wrap` accepts a server with this URL and these headers.
+fn check_server(url: Option<&str>, headers: &[(&str, &str)]) -> Result<(), String> {
+    // Headers can be checked with any URL.
     let url = url.unwrap_or("https://localhost");
     let text = |error: AddressError| error.to_string();
-    let mut address = Address::parse(url, Encryption::Demanded).map_err(text)?;
+    let mut address = ServerAddress::parse(url, Encryption::Required).map_err(text)?;
     for (name, value) in headers {
-        // Where the client fills something in, what is around it counts.
+        // The client replaces variables in a value; the rest of the value is checked.
         address = address.with_header(name, value).map_err(text)?;
     }
     Ok(())
 }
 
-fn refuse(error: InstallError) -> Exit {
+fn install_failure(error: InstallError) -> ExitKind {
     let exit = match &error {
-        InstallError::NoClient | InstallError::NoServers { .. } | InstallError::Partly { .. } => {
-            Exit::No
-        }
-        InstallError::State { .. } => Exit::Broken,
-        _ => Exit::Usage,
+        InstallError::NoClient
+        | InstallError::NoServers { .. }
+        | InstallError::PartlyWritten { .. } => ExitKind::No,
+        InstallError::Backup { .. } => ExitKind::Broken,
+        _ => ExitKind::Usage,
     };
     fail(exit, error)
 }
 
-/// Shows a plan, asks, and does it.
-fn follow(plan: &Plan, wish: &Wish, args: &InitArgs) -> Result<Exit, InstallError> {
-    let is_all = plan.silenced.is_empty() && plan.still_guarded.is_empty();
-    let exit = if is_all { Exit::Fine } else { Exit::No };
+/// Shows a plan, asks for confirmation, and carries it out.
+fn show_and_apply(
+    plan: &InstallPlan,
+    wish: &InstallRequest,
+    args: &InitArgs,
+) -> Result<ExitKind, InstallError> {
+    let is_complete = plan.disabled_reasons.is_empty() && plan.still_wrapped.is_empty();
+    let exit = if is_complete { ExitKind::Success } else { ExitKind::No };
     if !args.json {
         show(plan);
     }
     if plan.changes.is_empty() {
-        finish(plan, args, End::NothingToDo, &[], &[]);
+        finish(plan, args, InitOutcome::NothingToDo, &[], &[]);
         return Ok(exit);
     }
     if args.dry_run {
-        finish(plan, args, End::DryRun, &[], &[]);
+        finish(plan, args, InitOutcome::DryRun, &[], &[]);
         return Ok(exit);
     }
     if !args.yes {
         if args.json || !io::stdin().is_terminal() {
-            let text = "nobody can be asked here; look at it with --dry-run, then say --yes";
-            return Ok(fail(Exit::Usage, text));
+            let text = "no terminal to confirm in; preview with --dry-run, then pass --yes";
+            return Ok(fail(ExitKind::Usage, text));
         }
-        if !ask("Write this?") {
-            say("nothing was changed");
-            return Ok(Exit::No);
+        if !confirm("Write this?") {
+            print_line("nothing was changed");
+            return Ok(ExitKind::No);
         }
     }
-    let written = carry_out(plan, &wish.state_home)?;
+    let written = apply_plan(plan, &wish.state_home)?;
     if !args.json {
         show_written(&written);
     }
-    let send = |found| Canary::send(found, plan, wish, args);
-    let canaries = plan.found.iter().map(send).collect::<Result<Vec<Canary>, InstallError>>()?;
-    let done = if args.uninstall { End::Uninstalled } else { End::Installed };
+    let try_client = |found| CanaryOutcome::run(found, plan, wish, args);
+    let canaries = plan
+        .clients
+        .iter()
+        .map(try_client)
+        .collect::<Result<Vec<CanaryOutcome>, InstallError>>()?;
+    let done = if args.uninstall { InitOutcome::Uninstalled } else { InitOutcome::Installed };
     finish(plan, args, done, &written, &canaries);
-    Ok(if canaries.iter().any(Canary::is_alarm) { Exit::No } else { exit })
+    Ok(if canaries.iter().any(CanaryOutcome::is_alarm) { ExitKind::No } else { exit })
 }
 
-/// What was found, and what would change.
-fn show(plan: &Plan) {
-    for found in &plan.found {
+/// Prints the clients that were found, and the changes.
+fn show(plan: &InstallPlan) {
+    for found in &plan.clients {
         let version = found.version.map(|version| format!(" {version}")).unwrap_or_default();
         let place = match &found.program {
-            Some(program) => dim(format!("  {}", name(program))),
+            Some(program) => dim(format!("  {}", display_path(program))),
             None => String::new(),
         };
-        say(format!("{}{version}{place}", bold(found.client.title)));
+        print_line(format!("{}{version}{place}", bold(found.client.title)));
     }
-    plan.notes.iter().for_each(|note| say(plain(note, LINE_MAX)));
+    plan.notes.iter().for_each(|note| print_line(sanitize(note, LINE_MAX)));
     for change in &plan.changes {
-        say("");
-        say(format!("{}  {}", bold(name(&change.path)), dim(act(change))));
-        for line in lines(change) {
-            say(line);
+        print_line("");
+        print_line(format!("{}  {}", bold(display_path(&change.path)), dim(change_label(change))));
+        for line in diff_lines(change) {
+            print_line(line);
         }
     }
     if !plan.changes.is_empty() {
-        say("");
+        print_line("");
     }
-    plan.warnings.iter().for_each(|text| warn(plain(text, LINE_MAX)));
-    for why in &plan.silenced {
-        warn(format!("THE HOOKS WILL NOT RUN: {}", plain(why, LINE_MAX)));
+    plan.warnings.iter().for_each(|text| print_warning(sanitize(text, LINE_MAX)));
+    for why in &plan.disabled_reasons {
+        print_warning(format!("THE HOOKS WILL NOT RUN: {}", sanitize(why, LINE_MAX)));
     }
 }
 
-fn name(path: &Path) -> String {
-    plain(&path.display().to_string(), LINE_MAX)
+fn display_path(path: &Path) -> String {
+    sanitize(&path.display().to_string(), LINE_MAX)
 }
 
-fn act(change: &Change) -> &'static str {
+fn change_label(change: &PlannedChange) -> &'static str {
     match (&change.before, &change.after) {
         (None, _) => "new file",
         (Some(_), Some(_)) => "changes",
@@ -215,87 +228,116 @@ fn act(change: &Change) -> &'static str {
     }
 }
 
-/// The difference that a change makes, a line each.
-fn lines(change: &Change) -> Vec<String> {
+/// The diff of a change, line by line.
+fn diff_lines(change: &PlannedChange) -> Vec<String> {
     let text = |bytes: &Option<Vec<u8>>| {
         String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned()
     };
     let (green, red) = (AnsiColor::Green.on_default(), AnsiColor::Red.on_default());
     let line = |line: DiffLine| match line {
-        DiffLine::Same(text) => format!("    {}", plain(&text, LINE_MAX)),
-        DiffLine::Added(text) => styled(green, format!("  + {}", plain(&text, LINE_MAX))),
-        DiffLine::Removed(text) => styled(red, format!("  - {}", plain(&text, LINE_MAX))),
+        DiffLine::Same(text) => format!("    {}", sanitize(&text, LINE_MAX)),
+        DiffLine::Added(text) => styled(green, format!("  + {}", sanitize(&text, LINE_MAX))),
+        DiffLine::Removed(text) => styled(red, format!("  - {}", sanitize(&text, LINE_MAX))),
         DiffLine::Gap => dim("    …"),
     };
     diff(&text(&change.before), &text(&change.after)).into_iter().map(line).collect()
 }
 
-/// What was done.
-fn show_written(written: &[Written]) {
+/// Prints the files that were written.
+fn show_written(written: &[WrittenFile]) {
     for done in written {
         let verb = if done.removed { "removed" } else { "wrote" };
-        let kept = done.backup.as_deref().map(|backup| format!("  before: {}", name(backup)));
-        say(format!("{verb} {}{}", name(&done.path), dim(kept.unwrap_or_default())));
+        let backup = done.backup.as_deref().map(|file| format!("  backup: {}", display_path(file)));
+        print_line(format!(
+            "{verb} {}{}",
+            display_path(&done.path),
+            dim(backup.unwrap_or_default())
+        ));
     }
 }
 
-/// Says how it ended, and what is next.
-fn finish(plan: &Plan, args: &InitArgs, end: End, written: &[Written], canaries: &[Canary]) {
+/// Prints the outcome and the next steps.
+fn finish(
+    plan: &InstallPlan,
+    args: &InitArgs,
+    end: InitOutcome,
+    written: &[WrittenFile],
+    canaries: &[CanaryOutcome],
+) {
     if args.json {
-        say_json(summary(plan, end, written, canaries));
+        print_json_line(summary(plan, end, written, canaries));
         return;
     }
     match end {
-        End::NothingToDo if !plan.still_guarded.is_empty() => say("nothing was changed"),
-        End::NothingToDo if args.mcp && args.uninstall => {
-            say("nothing to do: it was put before none of these MCP servers");
+        InitOutcome::NothingToDo if !plan.still_wrapped.is_empty() => {
+            print_line("nothing was changed");
         }
-        End::NothingToDo if args.mcp => {
-            say("nothing to do: there is no other MCP server that the guard can stand before");
+        InitOutcome::NothingToDo if args.mcp && args.uninstall => {
+            print_line("nothing to do: none of these MCP servers is guarded");
         }
-        End::NothingToDo if args.uninstall && !args.local && !args.user => say(
-            "nothing to do: the guard is not installed here; what `--local` or `--user` installed \
-             goes with the same word",
+        InitOutcome::NothingToDo if args.mcp => {
+            print_line("nothing to do: there are no more MCP servers that can be guarded");
+        }
+        InitOutcome::NothingToDo if args.uninstall && !args.local && !args.user => print_line(
+            "nothing to do: the guard is not installed here; if you installed it with `--local` or \
+             `--user`, pass the same flag",
         ),
-        End::NothingToDo if args.uninstall => say("nothing to do: the guard is not installed here"),
-        End::NothingToDo if args.user => say("nothing to do: the guard is installed"),
-        End::NothingToDo => {
-            say(format!("nothing to do: the guard is installed in {}", name(&plan.project)));
+        InitOutcome::NothingToDo if args.uninstall => {
+            print_line("nothing to do: the guard is not installed here");
         }
-        End::DryRun => say("nothing was written"),
-        End::Installed | End::Uninstalled => {}
+        InitOutcome::NothingToDo if args.user => {
+            print_line("nothing to do: the guard is installed");
+        }
+        InitOutcome::NothingToDo => {
+            print_line(format!(
+                "nothing to do: the guard is installed in {}",
+                display_path(&plan.project)
+            ));
+        }
+        InitOutcome::DryRun => print_line("nothing was written"),
+        InitOutcome::Installed | InitOutcome::Uninstalled => {}
     }
-    for (found, canary) in plan.found.iter().zip(canaries) {
+    for (found, canary) in plan.clients.iter().zip(canaries) {
         canary.show(found);
     }
     match end {
-        End::Installed | End::Uninstalled if args.mcp => {
-            say("");
-            say("next: start the client anew; it starts its servers when it begins");
+        InitOutcome::Installed | InitOutcome::Uninstalled if args.mcp => {
+            print_line("");
+            print_line("next: restart the client, because it starts its servers only once");
         }
-        End::Installed => next(plan),
+        InitOutcome::Installed => print_next_steps(plan),
         _ => {}
     }
-    for server in &plan.still_guarded {
-        warn(format!("THE GUARD IS STILL BEFORE `{}`: see above", plain(server, LINE_MAX)));
+    for server in &plan.still_wrapped {
+        print_warning(format!(
+            "server `{}` IS STILL GUARDED: see above",
+            sanitize(server, LINE_MAX)
+        ));
     }
 }
 
-fn next(plan: &Plan) {
-    let client = plan.found.first().map_or("the client", |found| found.client.id.as_str());
-    say("");
-    if !plan.silenced.is_empty() {
-        say(format!("next: let `{client}` run its hooks, see above, then `jackline init` again"));
+fn print_next_steps(plan: &InstallPlan) {
+    let client = plan.clients.first().map_or("the client", |found| found.client.id.as_str());
+    print_line("");
+    if !plan.disabled_reasons.is_empty() {
+        print_line(format!(
+            "next: allow `{client}` to run its hooks (see above), then run `jackline init` again"
+        ));
         return;
     }
-    say(format!("next: start `{client}` in {}", name(&plan.project)));
-    say("      `jackline status` shows what would have been denied");
-    say("      `jackline enforce` when you are happy with it");
+    print_line(format!("next: start `{client}` in {}", display_path(&plan.project)));
+    print_line("      `jackline status` shows what would have been denied");
+    print_line("      `jackline enforce` starts enforcing, when you are satisfied");
 }
 
-/// The same for programs.
-fn summary(plan: &Plan, end: End, written: &[Written], canaries: &[Canary]) -> Value {
-    let clients = plan.found.iter().map(|found| {
+/// The outcome as JSON.
+fn summary(
+    plan: &InstallPlan,
+    end: InitOutcome,
+    written: &[WrittenFile],
+    canaries: &[CanaryOutcome],
+) -> Value {
+    let clients = plan.clients.iter().map(|found| {
         json!({
             "client": found.client.id,
             "program": found.program,
@@ -309,10 +351,10 @@ fn summary(plan: &Plan, end: End, written: &[Written], canaries: &[Canary]) -> V
             (Some(_), None) => "remove",
         };
         let purpose = match change.purpose {
-            Purpose::Settings(_) => "settings",
-            Purpose::Servers(_) => "servers",
-            Purpose::Exclude => "exclude",
-            Purpose::Definition => "definition",
+            FilePurpose::Settings(_) => "settings",
+            FilePurpose::Servers(_) => "servers",
+            FilePurpose::Exclude => "exclude",
+            FilePurpose::Definition => "definition",
         };
         let done = written.iter().find(|done| done.path == change.path);
         json!({
@@ -320,16 +362,16 @@ fn summary(plan: &Plan, end: End, written: &[Written], canaries: &[Canary]) -> V
             "backup": done.and_then(|done| done.backup.as_ref()),
         })
     });
-    let canaries = plan.found.iter().zip(canaries).map(|(found, canary)| canary.summary(found));
+    let canaries = plan.clients.iter().zip(canaries).map(|(found, canary)| canary.summary(found));
     json!({
-        "outcome": end.word(),
+        "outcome": end.as_str(),
         "project": plan.project,
         "clients": clients.collect::<Vec<Value>>(),
         "changes": changes.collect::<Vec<Value>>(),
         "canary": canaries.collect::<Vec<Value>>(),
         "notes": plan.notes,
         "warnings": plan.warnings,
-        "silenced": plan.silenced,
-        "still_guarded": plan.still_guarded,
+        "silenced": plan.disabled_reasons,
+        "still_guarded": plan.still_wrapped,
     })
 }

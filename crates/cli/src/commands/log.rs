@@ -1,4 +1,4 @@
-//! `jackline log`: what happened.
+//! `jackline log`: lists the events of a session.
 
 use std::collections::VecDeque;
 
@@ -7,129 +7,168 @@ use jackline_engine::event::{
     UsageReported,
 };
 use jackline_engine::facts::DefinitionFact;
-use jackline_engine::verdict::Completion;
+use jackline_engine::verdict::CompletionResult;
 use jackline_engine::{
-    Arguments, EventKind, FaultKind, Payload, PromptSubmitted, SessionStarted, Status,
-    StopProposed, ToolFinished, ToolProposed, Verdict,
+    Arguments, CallStatus, Decision, EventKind, FaultKind, Payload, PromptSubmitted,
+    SessionStarted, StopProposed, ToolFinished, ToolProposed, Verdict,
 };
-use jackline_journal::{EventRecord, JournalView, Line, Note, StoreError, parse_record};
+use jackline_journal::{
+    EventRecord, JournalLine, JournalNote, JournalView, StoreError, parse_record,
+};
 
 use super::select;
-use super::status::effect;
+use super::status::describe_constraint;
 use crate::args::LogArgs;
-use crate::exit::Exit;
+use crate::exit::ExitKind;
+use crate::status_label::StatusLabel;
 use crate::terminal::{
-    ago, bold, dim, fail, open_journal, plain, say, say_json, sessions, style_of, styled, table,
+    bold, decision_style, dim, fail, format_age, format_count, load_sessions, open_journal,
+    print_json_line, print_line, print_table, sanitize, styled,
 };
 
-/// How many records are listed unless told otherwise.
-const LAST: usize = 50;
+/// How many records are listed without `-n`.
+const RECORDS_DEFAULT: usize = 50;
 
-pub(crate) fn run(args: &LogArgs) -> Exit {
-    let found = match sessions().and_then(|(_, s)| select(&s, args.session.as_deref())) {
-        Ok(found) => found,
+pub(crate) fn run(args: &LogArgs) -> ExitKind {
+    let entry = match load_sessions().and_then(|(_, s)| select(&s, args.session.as_deref())) {
+        Ok(entry) => entry,
         Err(exit) => return exit,
     };
-    let read = open_journal(&found)
-        .and_then(|journal| if args.json { raw(&journal, args) } else { rows(&journal, args) });
+    let read = open_journal(&entry).and_then(|journal| {
+        if args.json { print_raw(&journal, args) } else { print_rows(&journal, args) }
+    });
     match read {
-        Ok(()) => Exit::Fine,
-        Err(error) => fail(Exit::Broken, format!("{error}; {}", error.remedy())),
+        Ok(()) => ExitKind::Success,
+        Err(error) => fail(ExitKind::Broken, format!("{error}; {}", error.remedy())),
     }
 }
 
-fn raw(journal: &JournalView, args: &LogArgs) -> Result<(), StoreError> {
-    let keep = args.last.unwrap_or(usize::MAX);
+fn print_raw(journal: &JournalView, args: &LogArgs) -> Result<(), StoreError> {
+    let count_max = args.last.unwrap_or(usize::MAX);
     let mut lines = VecDeque::new();
     journal.for_each(|line| {
         let wanted = !args.objections
-            || matches!(parse_record(line)?, Line::Event(r) if !r.verdict.violations.is_empty());
+            || matches!(parse_record(line)?, JournalLine::Event(r) if !r.verdict.violations.is_empty());
         if !wanted {
             return Ok(());
         }
         let text = String::from_utf8_lossy(line).into_owned();
-        if keep == usize::MAX {
-            say_json(text);
+        if count_max == usize::MAX {
+            print_json_line(text);
         } else {
             lines.push_back(text);
-            if lines.len() > keep {
+            if lines.len() > count_max {
                 lines.pop_front();
             }
         }
         Ok::<(), StoreError>(())
     })?;
-    lines.iter().for_each(say_json);
+    lines.iter().for_each(print_json_line);
     Ok(())
 }
 
-fn rows(journal: &JournalView, args: &LogArgs) -> Result<(), StoreError> {
-    let keep = args.last.unwrap_or(LAST);
+fn print_rows(journal: &JournalView, args: &LogArgs) -> Result<(), StoreError> {
+    let count_max = args.last.unwrap_or(RECORDS_DEFAULT);
     let mut records: VecDeque<Box<EventRecord>> = VecDeque::new();
-    let mut passed = 0;
+    let (mut earlier, mut hidden) = (0, 0);
     journal.for_each(|line| {
-        if let Line::Event(record) = parse_record(line)?
+        if let JournalLine::Event(record) = parse_record(line)?
             && !(args.objections && record.verdict.violations.is_empty())
         {
+            if !args.all && is_bookkeeping(&record) {
+                hidden += 1;
+                return Ok(());
+            }
             records.push_back(record);
-            if records.len() > keep {
-                passed += 1;
+            if records.len() > count_max {
+                earlier += 1;
                 records.pop_front();
             }
         }
         Ok::<(), StoreError>(())
     })?;
-    if passed > 0 {
-        say(dim(format!("{passed} earlier records; `-n {}` shows them", passed + records.len())));
+    if earlier > 0 {
+        print_line(dim(format!(
+            "{earlier} earlier records; `-n {}` shows them",
+            earlier + records.len()
+        )));
+    }
+    if hidden > 0 {
+        let records = format_count(hidden, "bookkeeping record");
+        print_line(dim(format!(
+            "{records} not listed (token usage, successful results); `--all` lists them"
+        )));
     }
     if records.is_empty() {
-        say("nothing to list");
+        print_line("nothing to list");
         return Ok(());
     }
-    let mut table_rows = vec![["#", "when", "event", "what", "verdict"].map(bold).to_vec()];
+    let mut table_rows = vec![["#", "when", "event", "details", "verdict"].map(bold).to_vec()];
     for record in &records {
         table_rows.push(vec![
             dim(record.seq),
-            dim(ago(record.event.at.unwrap_or(record.facts.now.wall))),
+            dim(format_age(record.event.at.unwrap_or(record.facts.now.wall))),
             record.event.kind.name().to_owned(),
-            plain(&what(&record.event.kind), 40),
-            verdict(record),
+            sanitize(&describe_event(&record.event.kind), 40),
+            verdict_cell(record),
         ]);
         let about_definition = match &record.facts.definition {
             Some(DefinitionFact::Changed { .. }) => Some(
-                "the definition was changed; that applies to the next session, or by `jackline reload`"
+                "the definition was changed; this applies to new sessions, or after `jackline reload`"
                     .to_owned(),
             ),
             Some(DefinitionFact::Missing) => {
-                Some("the definition file is gone; what was loaded stays in force".to_owned())
+                Some("the definition file is missing; the loaded definition stays in force".to_owned())
             }
             Some(DefinitionFact::Broken { reason }) => {
-                let reason = plain(reason, 200);
+                let reason = sanitize(reason, 200);
                 Some(format!(
-                    "the definition no longer loads, the last good one is in force: {reason}"
+                    "the definition no longer loads; the last valid one stays in force: {reason}"
                 ))
             }
             Some(DefinitionFact::Same) | None => None,
         };
         let about_off = record.facts.off.as_ref().filter(|_| record.facts.is_off()).map(|off| {
-            let who = if off.by.is_empty() { "a person" } else { &off.by };
-            format!("the guard was off, by {}: {}", plain(who, 40), plain(&off.why, 90))
+            let by = if off.by.is_empty() { "a person" } else { &off.by };
+            format!("the guard was off, by {}: {}", sanitize(by, 40), sanitize(&off.why, 90))
         });
-        let about_reload = record.as_record().reloads().map(|new| {
+        let about_reload = record.as_record().reloaded_definition().map(|new| {
             let named = journal.definition(&new.lowered.digest());
-            let name = named.map_or_else(|_| "a definition".to_owned(), |it| plain(&it.name, 60));
-            format!("from here on under {name} {}", new.checksum)
+            let name =
+                named.map_or_else(|_| "a definition".to_owned(), |it| sanitize(&it.name, 60));
+            format!("from here on, the definition is {name} {}", new.checksum)
         });
-        let notes = record.notes.iter().map(describe);
+        let notes = record.notes.iter().map(describe_note);
         for note in notes.chain(about_definition).chain(about_reload).chain(about_off) {
             table_rows.push(vec![String::new(), String::new(), dim("note"), dim(note)]);
         }
     }
-    table(&table_rows);
+    print_table(&table_rows);
     Ok(())
 }
 
-/// An event in a few words.
-pub(super) fn what(kind: &EventKind) -> String {
+/// Whether a record is routine: token usage, or the result of a call that succeeded, without any
+/// remark of the guard. `--all` lists such records.
+fn is_bookkeeping(record: &EventRecord) -> bool {
+    let is_routine = match &record.event.kind {
+        EventKind::UsageReported(_) => true,
+        EventKind::ToolFinished(ToolFinished { status, exit_code, .. }) => {
+            *status == CallStatus::Ok && exit_code.is_none_or(|code| code == 0)
+        }
+        _ => false,
+    };
+    let verdict = &record.verdict;
+    let definition_is_same = matches!(record.facts.definition, None | Some(DefinitionFact::Same));
+    is_routine
+        && verdict.decision == Decision::Allow
+        && verdict.error.is_none()
+        && verdict_remarks(verdict, dim).is_empty()
+        && record.notes.is_empty()
+        && definition_is_same
+}
+
+/// A short description of an event.
+pub(super) fn describe_event(kind: &EventKind) -> String {
     match kind {
         EventKind::SessionStarted(SessionStarted { client, .. }) => {
             client.clone().unwrap_or_default()
@@ -138,19 +177,19 @@ pub(super) fn what(kind: &EventKind) -> String {
             text.as_ref().map_or("", Payload::head).to_owned()
         }
         EventKind::ToolProposed(ToolProposed { call, tool, args, .. }) => {
-            // Some clients give ids that nobody can tell apart at a glance.
-            let call = call.as_ref().filter(|call| call.as_str().len() <= ID_SHOWN_MAX);
+            // Long ids of some clients cannot be told apart at a glance, so they are not shown.
+            let call = call.as_ref().filter(|call| call.as_str().len() <= CALL_ID_CHARS_MAX);
             let call = call.map_or_else(String::new, |call| format!(" {call}"));
-            format!("{tool}{call} {}", in_short(args))
+            format!("{tool}{call} {}", short_arguments(args))
         }
         EventKind::ToolFinished(ToolFinished { call, status, exit_code, .. }) => {
             let call = call.as_ref().map_or("", |call| call.as_str());
-            // A command that came back and failed is not `ok` to anybody who reads.
-            let ended = match exit_code.filter(|code| *code != 0) {
-                Some(code) if *status == Status::Ok => format!("exit code {code}"),
-                _ => status.word().to_owned(),
+            // A command that ran and failed has the status `ok`; people need its exit code.
+            let result = match exit_code.filter(|code| *code != 0) {
+                Some(code) if *status == CallStatus::Ok => format!("exit code {code}"),
+                _ => status.as_str().to_owned(),
             };
-            format!("{} {ended}", plain(call, ID_SHOWN_MAX))
+            format!("{} {result}", sanitize(call, CALL_ID_CHARS_MAX))
         }
         EventKind::UsageReported(UsageReported { input, output, .. }) => {
             format!("{input} in, {output} out")
@@ -159,19 +198,19 @@ pub(super) fn what(kind: &EventKind) -> String {
         EventKind::AttemptStarted(AttemptStarted { attempt })
         | EventKind::AttemptStage(AttemptStage { attempt, .. }) => attempt.to_string(),
         EventKind::AttemptEnded(AttemptEnded { attempt, result }) => {
-            format!("{attempt} {}", result.word())
+            format!("{attempt} {}", result.as_str())
         }
         EventKind::AdvisorAnswered(AdvisorAnswered { model, instruction, error }) => {
-            let said = instruction.as_ref().or(error.as_ref()).map_or("", Payload::head);
+            let text = instruction.as_ref().or(error.as_ref()).map_or("", Payload::head);
             match model {
-                Some(model) => format!("{model} {said}"),
-                None => said.to_owned(),
+                Some(model) => format!("{model} {text}"),
+                None => text.to_owned(),
             }
         }
         EventKind::ModelChanged(ModelChanged { to, reason, .. }) => format!("{to} {reason}"),
         EventKind::Control(Control { action, by, .. }) => {
             let by = by.as_ref().map_or_else(String::new, |by| format!(" by {by}"));
-            format!("{}{by}", action.word())
+            format!("{}{by}", action.as_str())
         }
         EventKind::PlanProposed(_)
         | EventKind::OutputProposed(_)
@@ -181,78 +220,84 @@ pub(super) fn what(kind: &EventKind) -> String {
     }
 }
 
-fn verdict(record: &EventRecord) -> String {
+fn verdict_cell(record: &EventRecord) -> String {
     let verdict = &record.verdict;
-    let mut parts = vec![styled(style_of(verdict.decision), decided(verdict))];
-    parts.extend(remarks(verdict, dim));
+    let mut parts = vec![styled(decision_style(verdict.decision), decision_text(verdict))];
+    parts.extend(verdict_remarks(verdict, dim));
     parts.join("  ")
 }
 
-/// What was decided, or would have been.
-pub(super) fn decided(verdict: &Verdict) -> String {
+/// The decision, or what it would be if it were enforced.
+pub(super) fn decision_text(verdict: &Verdict) -> String {
     let would = if verdict.enforced == Some(false) { "would " } else { "" };
-    format!("{would}{}", verdict.decision.word())
+    format!("{would}{}", verdict.decision.as_str())
 }
 
-/// What else a verdict says. `mark` is how what is only on trial looks.
-pub(super) fn remarks(verdict: &Verdict, mark: impl Fn(String) -> String) -> Vec<String> {
+/// The remarks of a verdict. `mark` styles violations that were only observed.
+pub(super) fn verdict_remarks(verdict: &Verdict, mark: impl Fn(String) -> String) -> Vec<String> {
     let completion = match &verdict.completion {
-        None | Some(Completion::Incomplete { .. }) => None,
-        Some(Completion::Complete) => Some("complete".to_owned()),
-        Some(Completion::Bypassed { .. }) => Some("bypassed, not done".to_owned()),
-        Some(Completion::Capped { rounds, .. }) => {
-            Some(format!("capped after {rounds} blocks, not done"))
+        None | Some(CompletionResult::Incomplete { .. }) => None,
+        Some(CompletionResult::Complete) => Some("complete".to_owned()),
+        Some(CompletionResult::Bypassed { .. }) => {
+            Some("not done: the completion check was skipped".to_owned())
         }
-        Some(Completion::Unverified { reason }) => Some(format!("unverified: {reason}")),
+        Some(CompletionResult::Capped { rounds, .. }) => {
+            Some(format!("not done: blocked {rounds} times, then let go"))
+        }
+        Some(CompletionResult::Unverified { reason }) => Some(format!("not verified: {reason}")),
     };
     let reasons = verdict.violations.iter().map(|violation| {
-        // One that is only observed, beside others that hold.
-        let on_trial = !violation.enforced && verdict.enforced == Some(true);
-        let would = format!("would {}: ", violation.decision.word());
-        let would = if on_trial { mark(would) } else { String::new() };
-        format!("{would}{}", plain(&violation.message, 90))
+        // A violation that is only observed, next to others that are enforced.
+        let is_observed = !violation.enforced && verdict.enforced == Some(true);
+        let would = format!("would {}: ", violation.decision.as_str());
+        let would = if is_observed { mark(would) } else { String::new() };
+        format!("{would}{}", sanitize(&violation.message, 90))
     });
-    let stop = verdict.stop.iter().map(ToString::to_string);
-    let said = verdict.constraints.iter().map(|it| {
+    let stop = verdict.stop.iter().map(|stop| StatusLabel::of_stop(stop).to_string());
+    let constraints = verdict.constraints.iter().map(|it| {
         let observed = if it.enforced { "" } else { " (only observed)" };
-        format!("{} {}{observed}", it.id, effect(it))
+        format!("{} {}{observed}", it.id, describe_constraint(it))
     });
-    let feedback = verdict.feedback.iter().map(|said| plain(&said.summary, 90));
-    stop.chain(completion).chain(said).chain(reasons).chain(feedback).collect()
+    let feedback = verdict.feedback.iter().map(|feedback| sanitize(&feedback.summary, 90));
+    stop.chain(completion).chain(constraints).chain(reasons).chain(feedback).collect()
 }
 
-/// How long the id of a call may be to be shown.
-const ID_SHOWN_MAX: usize = 16;
+/// Call ids that are longer than this are not shown.
+const CALL_ID_CHARS_MAX: usize = 16;
 
-/// The arguments of a call: its command line, its file, or all of them.
-fn in_short(args: &Arguments) -> String {
+/// The most important argument of a call: its command line, else its file, else all arguments.
+fn short_arguments(args: &Arguments) -> String {
     let args = match args {
         Arguments::Parsed(args) => args,
         Arguments::Text(text) => return text.head().to_owned(),
     };
-    let telling = ["command", "file_path", "path"].iter().find_map(|key| args.get(key)?.as_str());
-    telling.map_or_else(|| args.to_string(), ToOwned::to_owned)
+    let main = ["command", "file_path", "path"].iter().find_map(|key| args.get(key)?.as_str());
+    main.map_or_else(|| args.to_string(), ToOwned::to_owned)
 }
 
-/// A note in a few words.
-pub(super) fn describe(note: &Note) -> String {
+/// A short description of a note.
+pub(super) fn describe_note(note: &JournalNote) -> String {
     match note {
-        Note::Repaired { bytes } => format!("a torn tail of {bytes} bytes was removed"),
-        // The guard answered: the person does not know, or the last good file held.
-        Note::Fault { kind: FaultKind::Notify | FaultKind::Definition, reason } => {
-            plain(reason, 300)
+        JournalNote::Repaired { bytes } => {
+            format!("an incomplete record of {bytes} bytes was removed from the end")
         }
-        Note::Fault { reason, .. } => format!("the guard could not answer: {}", plain(reason, 90)),
-        Note::Malformed { line, reason } => format!("line {line}: {}", plain(reason, 90)),
-        Note::GivenBack { path, kept } => {
-            let kept = kept.map_or_else(String::new, |kept| {
-                format!("; what was there is kept as blob {kept}")
+        // In these cases the guard still answered, so the reason alone is shown.
+        JournalNote::Fault { kind: FaultKind::Notify | FaultKind::Definition, reason } => {
+            sanitize(reason, 300)
+        }
+        JournalNote::Fault { reason, .. } => {
+            format!("the guard could not answer: {}", sanitize(reason, 90))
+        }
+        JournalNote::Malformed { line, reason } => format!("line {line}: {}", sanitize(reason, 90)),
+        JournalNote::GivenBack { path, kept } => {
+            let saved = kept.map_or_else(String::new, |blob| {
+                format!("; the changed contents are saved as blob {blob}")
             });
-            format!("`{}` was given back as it was{kept}", plain(path, 90))
+            format!("`{}` was restored{saved}", sanitize(path, 90))
         }
-        Note::ToolsChanged { tools } => {
-            format!("tools are described otherwise than before: {}", plain(&tools.join(", "), 90))
+        JournalNote::ToolsChanged { tools } => {
+            format!("tool descriptions changed: {}", sanitize(&tools.join(", "), 90))
         }
-        Note::Dropped { count } => format!("and {count} more"),
+        JournalNote::Dropped { count } => format!("and {count} more"),
     }
 }

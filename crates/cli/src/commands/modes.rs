@@ -1,7 +1,7 @@
-//! `jackline enforce` and `jackline observe`: what holds, and what is on trial.
+//! `jackline enforce` and `jackline observe`: change which rules are enforced.
 //!
-//! The definition is a person's file. One word of it is changed, or a line
-//! added, and only where the result loads and means what was asked for.
+//! The definition is written by a person, so these commands change only one word or add one line,
+//! and only if the changed file loads and has the requested mode.
 
 use jackline_journal::SessionEntry;
 use std::fs::{self, OpenOptions};
@@ -9,81 +9,83 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use jackline_definition::{EditError, Loaded, Standing, set_mode, words};
+use jackline_definition::{DemandStatus, EditError, LoadedDefinition, set_mode, words};
 use jackline_engine::definition::Rule;
-use jackline_engine::{Definition, Mode, nearest};
+use jackline_engine::{Definition, Mode, nearest_name};
 use jackline_host::state_home;
-use jackline_runtime::definitions::{DefinitionError, Effective, find_file};
-use jackline_runtime::{inspect, load_source, vouch_for};
+use jackline_runtime::definitions::{DefinitionError, EffectiveDefinition, find_file};
+use jackline_runtime::{load_session, load_source, vouch_for};
 
-use super::check::refuse;
-use super::person::may_open;
+use super::check::print_diagnostics;
+use super::person::require_person;
 use crate::args::ModesArgs;
-use crate::exit::Exit;
+use crate::exit::ExitKind;
 use crate::terminal::{
-    ago, bold, definitions, dim, fail, here, paint_added, paint_removed, plain, say, sessions,
-    store, warn,
+    bold, current_directory, dim, fail, format_age, load_sessions, machine_definitions, open_store,
+    paint_added, paint_removed, print_line, print_warning, sanitize,
 };
 
-/// How much of a line from a file is shown.
+/// The maximum length of a shown line from a file.
 const LINE_MAX: usize = 400;
 
-/// How many sessions are looked at for the definition they have.
+/// How many of the latest sessions are checked for the changed definition.
 const SESSIONS_MAX: usize = 20;
 
 /// How many names are listed.
 const NAMES_MAX: usize = 5;
 
-pub(crate) fn enforce(args: &ModesArgs) -> Exit {
+pub(crate) fn enforce(args: &ModesArgs) -> ExitKind {
     run(args, Mode::Enforce)
 }
 
-/// What lets the agent do more is for people.
-pub(crate) fn observe(args: &ModesArgs) -> Exit {
-    match may_open("observe") {
+/// Only a person may run it, because it lets more calls run.
+pub(crate) fn observe(args: &ModesArgs) -> ExitKind {
+    match require_person("observe") {
         Ok(()) => run(args, Mode::Observe),
         Err(exit) => exit,
     }
 }
 
-fn run(args: &ModesArgs, mode: Mode) -> Exit {
-    let Some(named) = args.definition.clone().or_else(|| find_file(&here())) else {
-        return fail(Exit::Usage, DefinitionError::NotFound(here()));
+fn run(args: &ModesArgs, mode: Mode) -> ExitKind {
+    let Some(named) = args.definition.clone().or_else(|| find_file(&current_directory())) else {
+        return fail(ExitKind::Usage, DefinitionError::NotFound(current_directory()));
     };
-    match change(&named, args, mode) {
-        Ok(()) => Exit::Fine,
+    match change_mode(&named, args, mode) {
+        Ok(()) => ExitKind::Success,
         Err(exit) => exit,
     }
 }
 
-fn change(named: &Path, args: &ModesArgs, mode: Mode) -> Result<(), Exit> {
-    // What a link leads to is changed, and the link stays.
-    let unreadable = |source| fail(Exit::Usage, unreadable(named, source));
+fn change_mode(named: &Path, args: &ModesArgs, mode: Mode) -> Result<(), ExitKind> {
+    // If the file is a symbolic link, its target is changed and the link stays.
+    let unreadable = |source| fail(ExitKind::Usage, unreadable(named, source));
     let file = named.canonicalize().map_err(unreadable)?;
     let bytes = fs::read(&file).map_err(unreadable)?;
     let before = load(&bytes, named)?;
     let Ok(source) = String::from_utf8(bytes) else {
-        return Err(fail(Exit::Usage, format!("`{}` is not UTF-8", shown(named))));
+        return Err(fail(ExitKind::Usage, format!("`{}` is not UTF-8", display_path(named))));
     };
     for name in &args.names {
-        is_known(name, &before.definition).map_err(|text| fail(Exit::Usage, text))?;
+        check_name_in_force(name, &before.definition)
+            .map_err(|text| fail(ExitKind::Usage, text))?;
     }
-    let changed = edited(&source, &args.names, mode)
-        .map_err(|error| fail(Exit::No, format!("`{}` was not changed: {error}", shown(named))))?;
+    let changed = edit_source(&source, &args.names, mode).map_err(|error| {
+        fail(ExitKind::No, format!("`{}` was not changed: {error}", display_path(named)))
+    })?;
     if changed == source {
-        say(format!("`{}` says so already", shown(named)));
-        say_others(&args.names, &before.definition, mode);
+        print_line(format!("`{}` already has this mode", display_path(named)));
+        print_exceptions(&args.names, &before.definition, mode);
         return Ok(());
     }
     let after = load(changed.as_bytes(), named)?;
-    if let Some(other) = other_meaning(&args.names, &after.definition, mode) {
-        let text = format!("`{}` was not changed: {other}", shown(named));
-        return Err(fail(Exit::No, text));
+    if let Some(problem) = unexpected_result(&args.names, &after.definition, mode) {
+        let text = format!("`{}` was not changed: {problem}", display_path(named));
+        return Err(fail(ExitKind::No, text));
     }
-    say(bold(shown(named)));
-    difference(&source, &changed);
+    print_line(bold(display_path(named)));
+    print_difference(&source, &changed);
     if args.dry_run {
-        say("nothing was written");
+        print_line("nothing was written");
         return Ok(());
     }
     let trusted = effective(named).is_some_and(|effective| effective.trusted);
@@ -94,10 +96,13 @@ fn change(named: &Path, args: &ModesArgs, mode: Mode) -> Result<(), Exit> {
         }
     }
     replace(&file, changed.as_bytes()).map_err(|error| {
-        fail(Exit::Usage, format!("can't write `{}`: {error}; nothing was changed", shown(named)))
+        fail(
+            ExitKind::Usage,
+            format!("can't write `{}`: {error}; nothing was changed", display_path(named)),
+        )
     })?;
-    say_others(&args.names, &after.definition, mode);
-    say_what_becomes_of_it(named, &file, trusted);
+    print_exceptions(&args.names, &after.definition, mode);
+    print_effects(named, &file, trusted);
     Ok(())
 }
 
@@ -105,32 +110,32 @@ fn unreadable(path: &Path, source: io::Error) -> DefinitionError {
     DefinitionError::Unreadable { path: path.to_owned(), source }
 }
 
-fn load(source: &[u8], file: &Path) -> Result<Loaded, Exit> {
+fn load(source: &[u8], file: &Path) -> Result<LoadedDefinition, ExitKind> {
     load_source(source, file).map_err(|error| match error {
-        DefinitionError::Invalid(diagnostics) => refuse(&diagnostics),
-        other => fail(Exit::Usage, other),
+        DefinitionError::Invalid(diagnostics) => print_diagnostics(&diagnostics),
+        other => fail(ExitKind::Usage, other),
     })
 }
 
-fn edited(source: &str, names: &[String], mode: Mode) -> Result<String, EditError> {
+fn edit_source(source: &str, names: &[String], mode: Mode) -> Result<String, EditError> {
     if names.is_empty() {
         return set_mode(source, None, mode);
     }
     names.iter().try_fold(source.to_owned(), |text, name| set_mode(&text, Some(name), mode))
 }
 
-/// The pack that a name stands for.
+/// The origin of the rules in a pack with this name.
 fn pack(name: &str) -> Option<String> {
     name.strip_prefix("pack/").map(|pack| format!("pack {pack}"))
 }
 
-fn is_meant(name: &str, rule: &Rule) -> bool {
+fn matches_name(name: &str, rule: &Rule) -> bool {
     rule.name == name || pack(name).is_some_and(|origin| rule.origin == origin)
 }
 
-/// A name has to mean something that is in force.
-fn is_known(name: &str, definition: &Definition) -> Result<(), String> {
-    if definition.rules.iter().any(|rule| is_meant(name, rule)) {
+/// Checks that a name refers to a rule or a pack in force.
+fn check_name_in_force(name: &str, definition: &Definition) -> Result<(), String> {
+    if definition.rules.iter().any(|rule| matches_name(name, rule)) {
         return Ok(());
     }
     let packs: Vec<String> = definition
@@ -141,39 +146,43 @@ fn is_known(name: &str, definition: &Definition) -> Result<(), String> {
         .collect();
     let rules = definition.rules.iter().map(|rule| rule.name.as_str());
     let same = packs.iter().find(|pack| pack.strip_prefix("pack/") == Some(name));
-    let meant = same.map(String::as_str);
-    let meant = meant.or_else(|| nearest(name, rules.chain(packs.iter().map(String::as_str))));
-    let hint = meant.map_or_else(
+    let similar = same.map(String::as_str);
+    let similar =
+        similar.or_else(|| nearest_name(name, rules.chain(packs.iter().map(String::as_str))));
+    let hint = similar.map_or_else(
         || match name {
-            "loops" => "the loop guard holds where the file says `loops: {}`".to_owned(),
-            _ => "`jackline check` lists the rules that are in force".to_owned(),
+            "loops" => "to enforce the loop guard, add `loops: {}` to the file".to_owned(),
+            _ => "`jackline check` lists the rules in force".to_owned(),
         },
-        |meant| format!("did you mean `{}`?", plain(meant, LINE_MAX)),
+        |similar| format!("did you mean `{}`?", sanitize(similar, LINE_MAX)),
     );
-    Err(format!("no rule and no pack named `{}` is in force here; {hint}", plain(name, LINE_MAX)))
+    Err(format!(
+        "no rule or pack with the name `{}` is in force here; {hint}",
+        sanitize(name, LINE_MAX)
+    ))
 }
 
-/// What the changed file says instead of what was asked for.
-fn other_meaning(names: &[String], definition: &Definition, mode: Mode) -> Option<String> {
+/// The reason why the changed file would not have the requested mode; `None` if it would.
+fn unexpected_result(names: &[String], definition: &Definition, mode: Mode) -> Option<String> {
     if names.is_empty() && definition.mode != mode {
-        return Some(format!("its mode would be {} all the same", words::mode(definition.mode)));
+        return Some(format!("its mode would still be {}", words::mode(definition.mode)));
     }
-    let stays = |name: &&String| {
-        let mut meant = definition.rules.iter().filter(|rule| is_meant(name, rule));
-        !meant.any(|rule| rule.mode == mode)
+    let is_unchanged = |name: &&String| {
+        let mut matching = definition.rules.iter().filter(|rule| matches_name(name, rule));
+        !matching.any(|rule| rule.mode == mode)
     };
-    let name = names.iter().find(stays)?;
-    Some(format!("something else decides on the mode of `{}`", plain(name, LINE_MAX)))
+    let name = names.iter().find(is_unchanged)?;
+    Some(format!("another setting or layer decides the mode of `{}`", sanitize(name, LINE_MAX)))
 }
 
-/// Rules that were meant with others, and have a mode by their own name.
-fn say_others(names: &[String], definition: &Definition, mode: Mode) {
+/// Prints the matching rules that keep another mode, because they have a mode by name.
+fn print_exceptions(names: &[String], definition: &Definition, mode: Mode) {
     let others: Vec<String> = definition
         .rules
         .iter()
-        .filter(|rule| names.is_empty() || names.iter().any(|name| is_meant(name, rule)))
+        .filter(|rule| names.is_empty() || names.iter().any(|name| matches_name(name, rule)))
         .filter(|rule| rule.mode != mode)
-        .map(|rule| format!("`{}`", plain(&rule.name, LINE_MAX)))
+        .map(|rule| format!("`{}`", sanitize(&rule.name, LINE_MAX)))
         .collect();
     let (Some(listed), word) = (others.get(..others.len().min(NAMES_MAX)), opposite(mode)) else {
         return;
@@ -181,7 +190,7 @@ fn say_others(names: &[String], definition: &Definition, mode: Mode) {
     let more = others.len() - listed.len();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     if !others.is_empty() {
-        say(format!("still {word} by name: {}{more}", listed.join(", ")));
+        print_line(format!("still {word}, by name: {}{more}", listed.join(", ")));
     }
 }
 
@@ -192,92 +201,97 @@ fn opposite(mode: Mode) -> &'static str {
     }
 }
 
-/// The lines that differ.
-fn difference(before: &str, after: &str) {
+/// Prints the lines that differ.
+fn print_difference(before: &str, after: &str) {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let same = |(a, b): &(&&str, &&str)| a == b;
     let head = old.iter().zip(&new).take_while(same).count();
-    let most = old.len().min(new.len()) - head;
-    let tail = old.iter().rev().zip(new.iter().rev()).take(most).take_while(same).count();
+    let tail_max = old.len().min(new.len()) - head;
+    let tail = old.iter().rev().zip(new.iter().rev()).take(tail_max).take_while(same).count();
     for line in old.get(head..old.len() - tail).unwrap_or_default() {
-        say(paint_removed(format!("  - {}", plain(line, LINE_MAX))));
+        print_line(paint_removed(format!("  - {}", sanitize(line, LINE_MAX))));
     }
     for line in new.get(head..new.len() - tail).unwrap_or_default() {
-        say(paint_added(format!("  + {}", plain(line, LINE_MAX))));
+        print_line(paint_added(format!("  + {}", sanitize(line, LINE_MAX))));
     }
 }
 
-/// Puts a file in the place of another, as a whole and with its permissions.
+/// Replaces a file atomically and keeps its permissions.
 fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let permissions = fs::metadata(file)?.permissions();
     if permissions.readonly() {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
     }
     let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let unnamed = file.with_file_name(format!(".{name}.{}", std::process::id()));
+    let temporary = file.with_file_name(format!(".{name}.{}", std::process::id()));
     let written = (|| {
-        let mut new = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unnamed)?;
+        let mut new =
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
         new.write_all(bytes)?;
         new.set_permissions(fs::Permissions::from_mode(permissions.mode()))?;
         new.sync_all()?;
-        fs::rename(&unnamed, file)
+        fs::rename(&temporary, file)
     })();
     if written.is_err() {
-        let _ = fs::remove_file(&unnamed);
+        let _ = fs::remove_file(&temporary);
     }
     written
 }
 
-/// What is in force with a file, beside what other layers say.
-fn effective(file: &Path) -> Option<Effective> {
-    let store = store().ok()?;
-    let definitions = definitions(None, &store).only_looking();
-    definitions.effective(Some(file), &here()).ok()
+/// The combination of a file with the other layers.
+fn effective(file: &Path) -> Option<EffectiveDefinition> {
+    let store = open_store().ok()?;
+    let definitions = machine_definitions(None, &store).read_only();
+    definitions.effective(Some(file), &current_directory()).ok()
 }
 
-fn say_what_becomes_of_it(named: &Path, file: &Path, trusted: bool) {
+fn print_effects(named: &Path, file: &Path, trusted: bool) {
     let effective = effective(named);
-    let ignored = effective.iter().flat_map(|found| &found.combined.decisions);
+    let ignored = effective.iter().flat_map(|entry| &entry.combined.decisions);
     for line in ignored.filter(|line| line.text.starts_with("`mode")) {
-        if let Standing::Ignored { why, .. } = &line.standing {
-            warn(format!("{} is ignored here: {}", line.text, plain(why, LINE_MAX)));
+        if let DemandStatus::Ignored { why, .. } = &line.status {
+            print_warning(format!("{} is ignored here: {}", line.text, sanitize(why, LINE_MAX)));
         }
     }
     if trusted && effective.is_some_and(|now| !now.trusted) {
-        warn("the file was trusted as it was; `jackline trust` trusts it as it is now");
+        print_warning(
+            "the change ended the trust in this file; run `jackline trust` to trust it again",
+        );
     }
-    say("that applies to sessions that start from now on");
+    print_line("this applies to new sessions");
     for session in open_sessions(file) {
-        let (name, when) = (&session.name, dim(format!("({})", session.when)));
-        say(format!("session `{name}` {when} still has the old one: `jackline reload {name}`"));
+        let (name, when) = (&session.name, dim(format!("({})", session.last_active)));
+        print_line(format!(
+            "session `{name}` {when} still uses the old definition; update it with `jackline reload {name}`"
+        ));
     }
 }
 
-/// A session that is not over.
-struct Open {
+/// A session that has not stopped or ended.
+struct OpenSession {
     name: String,
-    /// When it last moved.
-    when: String,
+    /// When its journal was last written.
+    last_active: String,
 }
 
-/// Sessions that have the file and are not over.
-fn open_sessions(file: &Path) -> Vec<Open> {
-    let Ok((store, sessions)) = sessions() else { return Vec::new() };
-    let open = |found: SessionEntry| {
-        let session = inspect(&store, &found).ok()?;
-        let has_it = session.place().definition.iter().any(|at| Path::new(at) == file);
-        let is_open = has_it && session.summary().is_open();
-        is_open.then(|| Open {
-            name: plain(&found.name, 40),
-            when: found.modified.map(ago).unwrap_or_default(),
+/// The open sessions that use the file.
+fn open_sessions(file: &Path) -> Vec<OpenSession> {
+    let Ok((store, sessions)) = load_sessions() else { return Vec::new() };
+    let open = |entry: SessionEntry| {
+        let session = load_session(&store, &entry).ok()?;
+        let uses_file = session.location().definition.iter().any(|at| Path::new(at) == file);
+        let is_open = uses_file && session.summary().is_open();
+        is_open.then(|| OpenSession {
+            name: sanitize(&entry.name, 40),
+            last_active: entry.modified.map(format_age).unwrap_or_default(),
         })
     };
     let latest = sessions.list().unwrap_or_default().into_iter().take(SESSIONS_MAX);
     latest.filter_map(open).collect()
 }
 
-fn shown(file: &Path) -> String {
-    let here = here();
+fn display_path(file: &Path) -> String {
+    let here = current_directory();
     let relative: PathBuf = file.strip_prefix(&here).unwrap_or(file).to_owned();
-    plain(&relative.display().to_string(), LINE_MAX)
+    sanitize(&relative.display().to_string(), LINE_MAX)
 }

@@ -1,19 +1,19 @@
-//! `jackline notify`: sends notices; what the gate starts and does not wait for.
+//! `jackline notify`: sends notifications. The gate starts it and does not wait for it.
 
 use std::io;
 
 use jackline_runtime::deliver;
 
-use crate::exit::Exit;
+use crate::exit::ExitKind;
 use crate::terminal::fail;
 
-pub(crate) fn run() -> Exit {
+pub(crate) fn run() -> ExitKind {
     match deliver(&mut io::stdin().lock()) {
-        Ok(()) => Exit::Fine,
+        Ok(()) => ExitKind::Success,
         Err(error) => {
             let text =
-                format!("no notices to send: {error}; the gate starts this command by itself");
-            fail(Exit::Usage, text)
+                format!("no notifications to send: {error}; only the gate starts this command");
+            fail(ExitKind::Usage, text)
         }
     }
 }

@@ -1,25 +1,30 @@
-//! `jackline refuse`: a person refuses exactly one call.
+//! `jackline refuse`: a person refuses one call.
 
-use jackline_engine::Action;
+use jackline_engine::ControlAction;
 
-use super::allow::{answer, gone};
-use super::person::in_words;
+use super::allow::{answer_question, describe_ended_session};
+use super::person::describe_question;
 use crate::args::RefuseArgs;
-use crate::exit::Exit;
-use crate::terminal::{dim, duration, say};
+use crate::exit::ExitKind;
+use crate::terminal::{dim, format_duration, print_line};
 
-pub(crate) fn run(args: &RefuseArgs) -> Exit {
-    match answer(&args.code, args.lasting.as_deref(), &args.word, Action::Refuse) {
+pub(crate) fn run(args: &RefuseArgs) -> ExitKind {
+    match answer_question(&args.code, args.duration.as_deref(), &args.person, ControlAction::Refuse)
+    {
         Err(exit) => exit,
-        Ok((asked, lasting_ms)) => {
-            let how = lasting_ms
-                .map_or_else(|| "in this session".to_owned(), |ms| format!("for {}", duration(ms)));
-            say(format!("refused {how}: {}", in_words(&asked.waiting)));
-            if asked.ended {
-                say(gone(&asked));
+        Ok((question, duration_ms)) => {
+            let scope = duration_ms.map_or_else(
+                || "in this session".to_owned(),
+                |ms| format!("for {}", format_duration(ms)),
+            );
+            print_line(format!("refused {scope}: {}", describe_question(&question.waiting)));
+            if question.is_session_ended {
+                print_line(describe_ended_session(&question));
             }
-            say(dim("the agent is told so when it tries this again; then it has a new code"));
-            Exit::Fine
+            print_line(dim(
+                "if the agent tries this call again, it is refused and gets a new code",
+            ));
+            ExitKind::Success
         }
     }
 }

@@ -1,10 +1,10 @@
-//! `jackline run`: an agent works on its own, and is supervised.
+//! `jackline run`: runs an agent on a task, supervised.
 
-mod copy;
 mod environment;
-mod face;
-mod left;
+mod project_copy;
+mod run_display;
 mod summary;
+mod unfinished_run;
 
 use std::fmt::Display;
 use std::path::Path;
@@ -18,130 +18,138 @@ use jackline_host::state_home;
 use jackline_journal::{FileStore, SessionEntry};
 use jackline_runtime::Sessions;
 use jackline_sandbox_host::Sandbox;
-use jackline_supervisor::{EngineKind, Kept, Opening, PREFIX, RunError, RunTask, Told, load};
+use jackline_supervisor::{
+    EngineKind, RUN_SESSION_PREFIX, RunError, RunEvent, RunOptions, RunRecord, RunTask,
+    load_run_task,
+};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 
-use super::task_file::{WRONG_CHARS_MAX, load_error};
+use super::task_file::{ERROR_CHARS_MAX, describe_load_error};
 use crate::args::RunArgs;
-use crate::exit::Exit;
-use crate::terminal::{fail, here, note, plain};
+use crate::exit::ExitKind;
+use crate::terminal::{current_directory, fail, print_note, sanitize};
 
-pub(crate) fn run(args: &RunArgs) -> Exit {
-    let refused = match begin(args) {
-        Ok((task, opening)) => match drive(args, &task, opening) {
+pub(crate) fn run(args: &RunArgs) -> ExitKind {
+    let refused = match prepare_run(args) {
+        Ok((task, opening)) => match drive_run(args, &task, opening) {
             Ok(exit) => return exit,
             Err(refused) => refused,
         },
         Err(refused) => refused,
     };
-    // Whoever reads lines is told as well as whoever reads words.
+    // Programs that read `--json` get the error too.
     if args.json {
         summary::show_refused(&refused);
     }
     fail(refused.exit, refused.text)
 }
 
-/// Why there is nothing to report.
-struct Refused {
-    exit: Exit,
-    /// A stable word for it.
+/// The reason why a run has no report.
+struct RunRefusal {
+    exit: ExitKind,
+    /// The stable word for it in `--json`.
     kind: &'static str,
     text: String,
     session: Option<String>,
 }
 
-impl Refused {
+impl RunRefusal {
     fn usage(text: impl Display) -> Self {
-        Self { exit: Exit::Usage, kind: "usage", text: text.to_string(), session: None }
+        Self { exit: ExitKind::Usage, kind: "usage", text: text.to_string(), session: None }
     }
 }
 
-fn drive(args: &RunArgs, task: &RunTask, opening: Opening) -> Result<Exit, Refused> {
-    let mut face = face::Face::new(args.json);
+fn drive_run(args: &RunArgs, task: &RunTask, opening: RunOptions) -> Result<ExitKind, RunRefusal> {
+    let mut display = run_display::RunDisplay::new(args.json);
     let mut session = opening.resumed.as_ref().map(ToString::to_string);
-    let ran = jackline_supervisor::run(task, opening, &mut |told| {
-        if let Told::Started { session: begun, .. } = told {
-            session = Some(begun.clone());
+    let ran = jackline_supervisor::run(task, opening, &mut |event| {
+        if let RunEvent::Started { session: started, .. } = event {
+            session = Some(started.clone());
         }
-        face.tell(told);
+        display.show(event);
     });
-    face.end();
+    display.finish();
     match ran {
         Ok(report) => {
             summary::show(&report, args.json);
-            let done = report.stop.as_ref().map(|stop| stop.code);
-            let is_done = done == Some(StopCode::ObjectiveAchieved);
-            Ok(if is_done { Exit::Fine } else { Exit::No })
+            let code = report.stop.as_ref().map(|stop| stop.code);
+            let is_done = code == Some(StopCode::ObjectiveAchieved);
+            Ok(if is_done { ExitKind::Success } else { ExitKind::No })
         }
         Err(error) => {
             let exit = match error {
                 RunError::Workspace(_)
                 | RunError::Definition(_)
-                | RunError::Nobody(_)
+                | RunError::NoEngine(_)
                 | RunError::Model { .. }
                 | RunError::Program { .. }
                 | RunError::Prompt { .. }
-                | RunError::Over { .. }
-                | RunError::Driven(_) => Exit::Usage,
+                | RunError::SessionEnded { .. }
+                | RunError::InUse(_) => ExitKind::Usage,
                 RunError::Worker(_)
-                | RunError::Unfinished(_)
+                | RunError::UnfinishedAttempt(_)
                 | RunError::Session(_)
                 | RunError::Tampered { .. }
-                | RunError::Guard(_)
-                | RunError::Lost(_)
+                | RunError::GuardBroken(_)
+                | RunError::RecordsLost(_)
                 | RunError::Conversation { .. }
-                | RunError::Kept(_) => Exit::Broken,
+                | RunError::NotSaved(_) => ExitKind::Broken,
             };
-            let text = plain(&error.to_string(), WRONG_CHARS_MAX);
-            Err(Refused { exit, kind: error.kind(), text, session })
+            let text = sanitize(&error.to_string(), ERROR_CHARS_MAX);
+            Err(RunRefusal { exit, kind: error.kind(), text, session })
         }
     }
 }
 
-fn begin(args: &RunArgs) -> Result<(RunTask, Opening), Refused> {
-    let home = state_home().map_err(Refused::usage)?;
+fn prepare_run(args: &RunArgs) -> Result<(RunTask, RunOptions), RunRefusal> {
+    let home = state_home().map_err(RunRefusal::usage)?;
     let store = FileStore::new(home, boot_number());
     let deadline = args.deadline.as_deref().map(Timestamp::parse).transpose();
-    let deadline = deadline.map_err(|error| Refused::usage(format!("--deadline: {error}")))?;
+    let deadline = deadline.map_err(|error| RunRefusal::usage(format!("--deadline: {error}")))?;
     let (resumed, kept) = match &args.resume {
         Some(name) => {
-            let (session, kept) = find(&store, name)?;
+            let (session, kept) = find_run(&store, name)?;
             (Some(session), kept)
         }
         None => {
-            left::say_left(&store, &here());
-            (None, fresh(args)?)
+            unfinished_run::note_unfinished_run(&store, &current_directory());
+            (None, new_request(args)?)
         }
     };
-    let task = read(&kept.task)?;
+    let task = load_task(&kept.task)?;
     let kept = match (&resumed, &task.copy, &args.workspace) {
         (None, Some(project), None) => {
-            let workspace = copy::of(project, &task.name).map_err(|error| {
-                Refused::usage(format!("can't copy `{}`: {error}", project.display()))
+            let workspace = project_copy::copy_project(project, &task.name).map_err(|error| {
+                RunRefusal::usage(format!("can't copy `{}`: {error}", project.display()))
             })?;
-            note(format!("works on a copy, in {}", workspace.display()));
-            Kept { workspace, ..kept }
+            print_note(format!("working on a copy in {}", workspace.display()));
+            RunRecord { workspace, ..kept }
         }
         _ => kept,
     };
-    let plays = task.engine.as_ref().is_some_and(|it| matches!(it.kind, EngineKind::Script(_)));
-    let engine = if plays && !kept.scripted { environment::engine() } else { Ok(None) };
-    let engine = engine.map_err(Refused::usage)?;
+    let is_scripted =
+        task.engine.as_ref().is_some_and(|it| matches!(it.kind, EngineKind::Script(_)));
+    let engine = if is_scripted && !kept.scripted {
+        environment::engine_from_environment()
+    } else {
+        Ok(None)
+    };
+    let engine = engine.map_err(RunRefusal::usage)?;
     let cancelled = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        // Without it a signal ends the process, and `--resume` goes on all the same.
+        // If this fails, a signal ends the process, and `--resume` still works.
         let _ = signal_hook::flag::register(signal, Arc::clone(&cancelled));
     }
-    let opening = Opening {
+    let opening = RunOptions {
         store: store.clone(),
         workspace: kept.workspace.clone(),
         definition: kept.definition.clone(),
         engine,
         resumed,
-        kept,
+        record: kept,
         deadline,
         role: args.role.clone(),
-        waits: !args.no_wait,
+        waits_for_person: !args.no_wait,
         program: std::env::current_exe().ok(),
         sandbox: Sandbox { path: args.sandbox.clone() },
         workers: CLIENTS.iter().filter_map(|client| client.worker).collect(),
@@ -150,90 +158,96 @@ fn begin(args: &RunArgs) -> Result<(RunTask, Opening), Refused> {
     Ok((task, opening))
 }
 
-/// What a run is begun with.
-fn fresh(args: &RunArgs) -> Result<Kept, Refused> {
-    let absolute = |path: &Path, what: &str| {
-        let found = path.canonicalize();
-        found.map_err(|error| Refused::usage(format!("no {what} `{}`: {error}", path.display())))
+/// The request for a new run.
+fn new_request(args: &RunArgs) -> Result<RunRecord, RunRefusal> {
+    let absolute = |path: &Path, kind: &str| {
+        let absolute = path.canonicalize();
+        absolute
+            .map_err(|error| RunRefusal::usage(format!("no {kind} `{}`: {error}", path.display())))
     };
     let task = args.task.clone().unwrap_or_default();
-    let root = args.workspace.clone().unwrap_or_else(here);
-    Ok(Kept {
+    let root = args.workspace.clone().unwrap_or_else(current_directory);
+    Ok(RunRecord {
         task: absolute(&task, "task")?,
         workspace: absolute(&root, "directory")?,
         definition: args.definition.as_deref().map(|it| absolute(it, "definition")).transpose()?,
         defined_by: None,
-        started_in: here(),
+        started_in: current_directory(),
         scripted: args.scripted,
     })
 }
 
-/// The run that goes on.
-fn find(store: &FileStore, name: &str) -> Result<(SessionId, Kept), Refused> {
+/// The run to resume, with its request.
+fn find_run(store: &FileStore, name: &str) -> Result<(SessionId, RunRecord), RunRefusal> {
     let sessions = Sessions::new(store.clone());
-    let (found, kept) = if name.is_empty() {
-        latest(store, &sessions)?
+    let (entry, kept) = if name.is_empty() {
+        latest_run(store, &sessions)?
     } else {
-        let found = sessions.select(Some(name), &here()).map_err(Refused::usage)?;
-        match kept(&found) {
-            Ok(Some(kept)) => (found, kept),
+        let entry = sessions.select(Some(name), &current_directory()).map_err(RunRefusal::usage)?;
+        match load_request(&entry) {
+            Ok(Some(kept)) => (entry, kept),
             Ok(None) => {
-                return Err(Refused::usage(format!("session `{}` is no run", found.name)));
+                return Err(RunRefusal::usage(format!("session `{}` is not a run", entry.name)));
             }
-            Err(error) => return Err(unreadable(&found, &error)),
+            Err(error) => return Err(unreadable_request(&entry, &error)),
         }
     };
-    let session = SessionId::parse(found.name).map_err(Refused::usage)?;
+    let session = SessionId::parse(entry.name).map_err(RunRefusal::usage)?;
     Ok((session, kept))
 }
 
-/// The latest run that was started here, or works here, and is not over; else the latest.
-fn latest(
+/// The latest unfinished run that was started here or works here; else the latest of them.
+fn latest_run(
     store: &FileStore,
     sessions: &Sessions<FileStore>,
-) -> Result<(SessionEntry, Kept), Refused> {
+) -> Result<(SessionEntry, RunRecord), RunRefusal> {
     let list = sessions.list().map_err(|error| {
-        let (text, exit) = (error.to_string(), Exit::Broken);
-        Refused { exit, kind: "store", text, session: None }
+        let (text, exit) = (error.to_string(), ExitKind::Broken);
+        RunRefusal { exit, kind: "store", text, session: None }
     })?;
-    let directory = here();
-    // Where one of these was started nobody knows; it may have been here.
-    let mut lost = None;
-    let mut over = None;
-    for found in list.into_iter().filter(|found| found.name.starts_with(PREFIX)) {
-        match kept(&found) {
+    let directory = current_directory();
+    // A run with an unreadable request may have been started here.
+    let mut unreadable_run = None;
+    let mut finished = None;
+    for entry in list.into_iter().filter(|entry| entry.name.starts_with(RUN_SESSION_PREFIX)) {
+        match load_request(&entry) {
             Ok(Some(kept)) if kept.started_in == directory || kept.workspace == directory => {
-                if !left::is_over(store, &found) {
-                    return Ok((found, kept));
+                if !unfinished_run::is_finished(store, &entry) {
+                    return Ok((entry, kept));
                 }
-                over = over.or(Some((found, kept)));
+                finished = finished.or(Some((entry, kept)));
             }
             Ok(_) => {}
-            Err(error) => lost = lost.or_else(|| Some(unreadable(&found, &error))),
+            Err(error) => {
+                unreadable_run =
+                    unreadable_run.or_else(|| Some(unreadable_request(&entry, &error)));
+            }
         }
     }
-    over.ok_or_else(|| {
-        lost.unwrap_or_else(|| {
-            Refused::usage("no run was started here; name one, `jackline status --all` lists them")
+    finished.ok_or_else(|| {
+        unreadable_run.unwrap_or_else(|| {
+            RunRefusal::usage(
+                "no run was started here; name one (`jackline status --all` lists them)",
+            )
         })
     })
 }
 
-/// What a session was begun with, where it is a run.
-fn kept(found: &SessionEntry) -> std::io::Result<Option<Kept>> {
-    found.directory().map_or(Ok(None), Kept::load)
+/// The request of a session; `None` if it is not a run.
+fn load_request(entry: &SessionEntry) -> std::io::Result<Option<RunRecord>> {
+    entry.directory().map_or(Ok(None), RunRecord::load)
 }
 
-fn unreadable(found: &SessionEntry, error: &std::io::Error) -> Refused {
-    let file = found.directory().unwrap_or(Path::new("")).join("run.json");
-    let (session, shown) = (&found.name, file.display());
+fn unreadable_request(entry: &SessionEntry, error: &std::io::Error) -> RunRefusal {
+    let file = entry.directory().unwrap_or(Path::new("")).join("run.json");
+    let (session, shown) = (&entry.name, file.display());
     let text = format!(
-        "what run `{session}` was begun with can't be read (`{shown}`: {error}): give that file back, or begin a \
-         new run; `jackline log {session}` shows what it did"
+        "can't read the request of run `{session}` (`{shown}`: {error}): restore this file or start a new run; \
+         `jackline log {session}` shows what the run did"
     );
-    Refused { exit: Exit::Broken, kind: "kept", text, session: Some(session.clone()) }
+    RunRefusal { exit: ExitKind::Broken, kind: "kept", text, session: Some(session.clone()) }
 }
 
-fn read(path: &Path) -> Result<RunTask, Refused> {
-    load(path).map_err(|error| Refused::usage(load_error(&error)))
+fn load_task(path: &Path) -> Result<RunTask, RunRefusal> {
+    load_run_task(path).map_err(|error| RunRefusal::usage(describe_load_error(&error)))
 }

@@ -1,79 +1,84 @@
-//! `jackline show`: one record whole.
+//! `jackline show`: prints one complete record.
 
-use jackline_journal::{EventRecord, Line, SessionEntry, StoreError, parse_record};
+use jackline_journal::{EventRecord, JournalLine, SessionEntry, StoreError, parse_record};
 
 use super::select;
 use crate::args::ShowArgs;
-use crate::exit::Exit;
+use crate::exit::ExitKind;
 use crate::terminal::{
-    ago, bold, dim, fail, open_journal, plain, say, say_json, sessions, style_of, styled, table,
+    bold, decision_style, dim, fail, format_age, load_sessions, open_journal, print_json_line,
+    print_line, print_table, sanitize, styled,
 };
 
-pub(crate) fn run(args: &ShowArgs) -> Exit {
-    // `show 7` is record 7 of the latest session; `show s1 7` is one of `s1`.
-    let (session, record) = match args.what.as_slice() {
+pub(crate) fn run(args: &ShowArgs) -> ExitKind {
+    // `show 7` is record 7 of the latest session; `show s1 7` is record 7 of session `s1`.
+    let (session, record) = match args.session_and_record.as_slice() {
         [] => (None, None),
-        [one] => match number(one) {
+        [one] => match parse_record_number(one) {
             Some(record) => (None, Some(record)),
             None => (Some(one.as_str()), None),
         },
-        [session, record, ..] => match number(record) {
+        [session, record, ..] => match parse_record_number(record) {
             Some(record) => (Some(session.as_str()), Some(record)),
             None => {
-                return fail(Exit::Usage, format!("`{record}` is not the number of a record"));
+                return fail(ExitKind::Usage, format!("`{record}` is not a record number"));
             }
         },
     };
-    let found = match sessions().and_then(|(_, all)| select(&all, session)) {
-        Ok(found) => found,
+    let entry = match load_sessions().and_then(|(_, all)| select(&all, session)) {
+        Ok(entry) => entry,
         Err(exit) => return exit,
     };
     if record == Some(0) {
-        return opening(&found, args.json);
+        return show_opening(&entry, args.json);
     }
-    match find(&found, record) {
+    match find_record(&entry, record) {
         Ok(Some((line, _))) if args.json => {
-            say_json(line);
-            Exit::Fine
+            print_json_line(line);
+            ExitKind::Success
         }
         Ok(Some((_, record))) => {
             show(&record);
-            Exit::Fine
+            ExitKind::Success
         }
         Ok(None) => {
             let which = record.map_or_else(String::new, |record| format!(" {record}"));
-            fail(Exit::Usage, format!("session `{}` has no record{which}", found.name))
+            fail(ExitKind::Usage, format!("session `{}` has no record{which}", entry.name))
         }
-        Err(error) => fail(Exit::Broken, format!("{error}; {}", error.remedy())),
+        Err(error) => fail(ExitKind::Broken, format!("{error}; {}", error.remedy())),
     }
 }
 
-/// A record by its number, or by the id of a violation in it, such as `v9.1`.
-fn number(word: &str) -> Option<u64> {
+/// Parses a record number, or the id of a violation in the record, such as `v9.1`.
+fn parse_record_number(word: &str) -> Option<u64> {
     let of_violation = word.strip_prefix('v').and_then(|id| id.split_once('.'));
     of_violation.map_or(word, |(record, _)| record).parse().ok()
 }
 
-/// The first record: what the session was opened with.
-fn opening(found: &SessionEntry, as_json: bool) -> Exit {
-    let opened = match found.opened() {
+/// Prints the first record, which contains how the session was opened.
+fn show_opening(entry: &SessionEntry, as_json: bool) -> ExitKind {
+    let opened = match entry.opening() {
         Ok(opened) => opened,
-        Err(error) => return fail(Exit::Broken, format!("{error}; {}", error.remedy())),
+        Err(error) => return fail(ExitKind::Broken, format!("{error}; {}", error.remedy())),
     };
     if as_json {
-        let first = open_journal(found).and_then(|journal| journal.record(0));
+        let first = open_journal(entry).and_then(|journal| journal.record(0));
         return match first {
             Ok(line) => {
-                say_json(String::from_utf8_lossy(&line.unwrap_or_default()));
-                Exit::Fine
+                print_json_line(String::from_utf8_lossy(&line.unwrap_or_default()));
+                ExitKind::Success
             }
-            Err(error) => fail(Exit::Broken, error),
+            Err(error) => fail(ExitKind::Broken, error),
         };
     }
     let definition = &opened.definition;
-    let named = open_journal(found).and_then(|it| it.definition(&definition.lowered.digest()));
+    let named = open_journal(entry).and_then(|it| it.definition(&definition.lowered.digest()));
     let name = named.map_or_else(|error| error.to_string(), |named| named.name.clone());
-    say(format!("{} opened {}", bold("#0"), dim(format!("{} ({})", ago(opened.at), opened.at))));
+    print_line(format!(
+        "{} opened {}",
+        bold("#0"),
+        dim(format!("{} ({})", format_age(opened.at), opened.at))
+    ));
     let mut rows = vec![
         ("session", opened.session.to_string()),
         ("definition", name),
@@ -83,28 +88,28 @@ fn opening(found: &SessionEntry, as_json: bool) -> Exit {
     rows.extend(opened.place.workspace.clone().map(|workspace| ("workspace", workspace)));
     let rows: Vec<Vec<String>> = rows
         .into_iter()
-        .map(|(name, value)| vec![format!("  {}", dim(name)), plain(&value, 200)])
+        .map(|(name, value)| vec![format!("  {}", dim(name)), sanitize(&value, 200)])
         .collect();
-    table(&rows);
-    Exit::Fine
+    print_table(&rows);
+    ExitKind::Success
 }
 
-/// The record with a number; else the last with an objection; else the last.
-fn find(
-    found: &SessionEntry,
+/// Finds the record with a number, else the last record with a violation, else the last record.
+fn find_record(
+    entry: &SessionEntry,
     number: Option<u64>,
 ) -> Result<Option<(String, Box<EventRecord>)>, StoreError> {
     let mut last: Option<(String, Box<EventRecord>)> = None;
-    open_journal(found)?.for_each(|line| {
-        let Line::Event(record) = parse_record(line)? else { return Ok(()) };
-        let better = match (number, &last) {
+    open_journal(entry)?.for_each(|line| {
+        let JournalLine::Event(record) = parse_record(line)? else { return Ok(()) };
+        let is_better = match (number, &last) {
             (Some(number), _) => record.seq == number,
             (None, Some((_, last))) => {
                 last.verdict.violations.is_empty() || !record.verdict.violations.is_empty()
             }
             (None, None) => true,
         };
-        if better {
+        if is_better {
             last = Some((String::from_utf8_lossy(line).into_owned(), record));
         }
         Ok::<(), StoreError>(())
@@ -115,25 +120,29 @@ fn find(
 fn show(record: &EventRecord) {
     let verdict = &record.verdict;
     let at = record.event.at.unwrap_or(record.facts.now.wall);
-    say(format!(
+    print_line(format!(
         "{} {} {} {}",
         bold(format!("#{}", record.seq)),
         record.event.kind.name(),
-        dim(format!("by {}", plain(record.event.actor.as_str(), 40))),
-        dim(format!("{} ({at})", ago(at)))
+        dim(format!("by {}", sanitize(record.event.actor.as_str(), 40))),
+        dim(format!("{} ({at})", format_age(at)))
     ));
     let would = if verdict.enforced == Some(false) { "would " } else { "" };
-    say(format!("{}{}", would, styled(style_of(verdict.decision), verdict.decision.word())));
+    print_line(format!(
+        "{}{}",
+        would,
+        styled(decision_style(verdict.decision), verdict.decision.as_str())
+    ));
     for violation in &verdict.violations {
-        say(format!(
+        print_line(format!(
             "\n{} {} {}",
             dim(&violation.id),
-            bold(violation.guard.word()),
+            bold(violation.guard.as_str()),
             dim(format!("{} / {}", violation.kind, violation.subtype))
         ));
-        say(format!("  {}", plain(&violation.message, 400)));
+        print_line(format!("  {}", sanitize(&violation.message, 400)));
         if let Some(correction) = &violation.correction {
-            say(format!("  -> {}", plain(correction, 400)));
+            print_line(format!("  -> {}", sanitize(correction, 400)));
         }
     }
     for (name, value) in [
@@ -146,12 +155,15 @@ fn show(record: &EventRecord) {
             && !value.is_null()
         {
             let pretty = serde_json::to_string_pretty(&value).unwrap_or_default();
-            let shown: Vec<String> = pretty.lines().map(|line| plain(line, 200)).collect();
-            say(format!("\n{}\n{}", bold(name), shown.join("\n")));
+            let shown: Vec<String> = pretty.lines().map(|line| sanitize(line, 200)).collect();
+            print_line(format!("\n{}\n{}", bold(name), shown.join("\n")));
         }
     }
     for note in &record.notes {
-        say(format!("\n{} {}", bold("note"), super::log::describe(note)));
+        print_line(format!("\n{} {}", bold("note"), super::log::describe_note(note)));
     }
-    say(dim(format!("\ndecided by engine {} (semantics {})", record.engine, record.semantics)));
+    print_line(dim(format!(
+        "\ndecided by engine {} (semantics {})",
+        record.engine, record.semantics
+    )));
 }

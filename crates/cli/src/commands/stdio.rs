@@ -1,4 +1,4 @@
-//! `jackline stdio`: events in, verdicts out.
+//! `jackline stdio`: reads events from standard input and answers each with a verdict.
 
 use std::io::{self, BufRead, BufReader, Write as _};
 
@@ -6,127 +6,134 @@ use jackline_engine::event::Control;
 use jackline_engine::wire::parse_line;
 use jackline_engine::{Event, EventKind, FaultKind, SessionId, Timestamp};
 use jackline_host::clock::now;
-use jackline_host::{Agent, agent_above};
-use jackline_runtime::{Answer, Outcome, Runtime};
+use jackline_host::{DetectedAgent, agent_above};
+use jackline_runtime::{AnswerKind, Runtime, RuntimeAnswer};
 
 use crate::args::StdioArgs;
-use crate::exit::Exit;
-use crate::terminal::{definitions, fail, here, plain, store, warn};
+use crate::exit::ExitKind;
+use crate::terminal::{
+    current_directory, fail, machine_definitions, open_store, print_warning, sanitize,
+};
 
-/// The longest line that is read.
+/// The maximum length of an input line.
 const LINE_BYTES_MAX: usize = 64 << 20;
 
-/// How much of a warning is shown: one line, however long the files are.
+/// The maximum length of a shown warning.
 const WARNING_MAX: usize = 2000;
 
-pub(crate) fn run(args: &StdioArgs) -> Exit {
-    // A backtrace is nothing that a model should read; the answer says what broke.
+pub(crate) fn run(args: &StdioArgs) -> ExitKind {
+    // The model must not read a backtrace; the answer describes the failure.
     std::panic::set_hook(Box::new(|_| {}));
-    match start(args) {
+    match open_runtime(args) {
         Ok((mut runtime, session)) => serve(&mut runtime, session),
         Err(exit) => exit,
     }
 }
 
-fn start(args: &StdioArgs) -> Result<(Runtime, SessionId), Exit> {
+fn open_runtime(args: &StdioArgs) -> Result<(Runtime, SessionId), ExitKind> {
     let deadline = args
         .deadline
         .as_deref()
         .map(Timestamp::parse)
         .transpose()
-        .map_err(|error| fail(Exit::Usage, format!("--deadline: {error}")))?;
+        .map_err(|error| fail(ExitKind::Usage, format!("--deadline: {error}")))?;
     let session = args
         .session
         .clone()
         .unwrap_or_else(|| format!("stdio-{}-{}", now().wall.as_ms(), std::process::id()));
     let session = SessionId::parse(session)
-        .map_err(|error| fail(Exit::Usage, format!("--session {error}")))?;
-    let store = store()?;
+        .map_err(|error| fail(ExitKind::Usage, format!("--session {error}")))?;
+    let store = open_store()?;
     if let Some(file) = &args.definition
         && !file.is_file()
     {
-        let text = format!("no definition `{}`; check the path after -d", file.display());
-        return Err(fail(Exit::Usage, text));
+        let text = format!("definition `{}` not found; check the path after -d", file.display());
+        return Err(fail(ExitKind::Usage, text));
     }
-    let definitions = definitions(args.definition.clone(), &store);
-    let mut runtime = Runtime::new(store, definitions, here()).with_deadline(deadline);
+    let definitions = machine_definitions(args.definition.clone(), &store);
+    let mut runtime = Runtime::new(store, definitions, current_directory()).with_deadline(deadline);
     if let Ok(jackline) = std::env::current_exe() {
         runtime = runtime.with_verifier(jackline.clone()).with_notifier(jackline);
     }
     Ok((runtime, session))
 }
 
-fn serve(runtime: &mut Runtime, mut session: SessionId) -> Exit {
+fn serve(runtime: &mut Runtime, mut session: SessionId) -> ExitKind {
     let mut input = BufReader::with_capacity(64 * 1024, io::stdin().lock());
-    let mut exit = Exit::Fine;
+    let mut exit = ExitKind::Success;
     let mut line = Vec::new();
     let mut number = 0;
     loop {
         let read = match read_line(&mut input, &mut line) {
             Ok(read) => read,
-            Err(error) => return fail(Exit::Broken, format!("can't read standard input: {error}")),
+            Err(error) => {
+                return fail(ExitKind::Broken, format!("can't read standard input: {error}"));
+            }
         };
         number += 1;
         let answer = match read {
-            Read::End => return exit,
-            Read::TooLong(bytes) => {
-                exit = exit.max(Exit::Usage);
-                let reason = format!("it has {bytes} bytes; at most {LINE_BYTES_MAX} are read");
+            InputLine::End => return exit,
+            InputLine::TooLong(bytes) => {
+                exit = exit.max(ExitKind::Usage);
+                let reason = format!("it has {bytes} bytes; the limit is {LINE_BYTES_MAX}");
                 runtime.refuse_line(number, FaultKind::TooLong, &reason, None)
             }
-            Read::Line if line.iter().all(u8::is_ascii_whitespace) => continue,
-            Read::Line => match parse_line(&line, Some(&session)) {
+            InputLine::Line if line.iter().all(u8::is_ascii_whitespace) => continue,
+            InputLine::Line => match parse_line(&line, Some(&session)) {
                 Ok(event) => {
                     session.clone_from(&event.session);
-                    let answer = match agent_behind(&event) {
+                    let answer = match agent_acting_as_person(&event) {
                         Some(agent) => runtime.refuse_agent(number, &event, &agent),
                         None => runtime.answer_safely(event),
                     };
-                    answer.warnings.iter().for_each(|text| warn(plain(text, WARNING_MAX)));
+                    answer
+                        .warnings
+                        .iter()
+                        .for_each(|text| print_warning(sanitize(text, WARNING_MAX)));
                     exit = exit.max(match answer.outcome {
-                        Outcome::Decided | Outcome::Passed => Exit::Fine,
-                        Outcome::Refused => Exit::Usage,
-                        Outcome::Broken => Exit::Broken,
+                        AnswerKind::Decided | AnswerKind::GuardOff => ExitKind::Success,
+                        AnswerKind::Refused => ExitKind::Usage,
+                        AnswerKind::Broken => ExitKind::Broken,
                     });
                     answer
                 }
                 Err(error) => {
-                    exit = exit.max(Exit::Usage);
+                    exit = exit.max(ExitKind::Usage);
                     runtime.refuse(number, &error, None)
                 }
             },
         };
         if write_answer(&answer).is_err() {
-            // The client is gone, and with it everybody who could be told.
+            // The client has closed the pipe, so no error can be reported.
             return exit;
         }
         runtime.finish(answer.deferred);
     }
 }
 
-/// The agent that gives itself a person's word, if one does.
-fn agent_behind(event: &Event) -> Option<Agent> {
+/// The agent that sends a control which only a person may send, if any.
+fn agent_acting_as_person(event: &Event) -> Option<DetectedAgent> {
     match &event.kind {
-        EventKind::Control(Control { action, .. }) if !action.closes() => agent_above(),
+        EventKind::Control(Control { action, .. }) if !action.only_restricts() => agent_above(),
         _ => None,
     }
 }
 
-fn write_answer(answer: &Answer) -> io::Result<()> {
+fn write_answer(answer: &RuntimeAnswer) -> io::Result<()> {
     let mut output = io::stdout().lock();
     output.write_all(answer.json.as_bytes())?;
     output.write_all(b"\n")?;
     output.flush()
 }
 
-enum Read {
+enum InputLine {
     Line,
     TooLong(usize),
     End,
 }
 
-/// Reads a line of bounded length; the rest of a longer one is passed over.
-fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Read> {
+/// Reads one line. The contents of a line over the limit are skipped.
+fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<InputLine> {
     line.clear();
     let mut bytes = 0;
     loop {
@@ -136,9 +143,9 @@ fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Read> {
         };
         if available.is_empty() {
             return Ok(match bytes {
-                0 => Read::End,
-                _ if bytes > LINE_BYTES_MAX => Read::TooLong(bytes),
-                _ => Read::Line,
+                0 => InputLine::End,
+                _ if bytes > LINE_BYTES_MAX => InputLine::TooLong(bytes),
+                _ => InputLine::Line,
             });
         }
         let end = available.iter().position(|byte| *byte == b'\n');
@@ -152,7 +159,11 @@ fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Read> {
         let used = part.len() + usize::from(end.is_some());
         input.consume(used);
         if end.is_some() {
-            return Ok(if bytes > LINE_BYTES_MAX { Read::TooLong(bytes) } else { Read::Line });
+            return Ok(if bytes > LINE_BYTES_MAX {
+                InputLine::TooLong(bytes)
+            } else {
+                InputLine::Line
+            });
         }
     }
 }

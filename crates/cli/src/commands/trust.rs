@@ -1,186 +1,197 @@
-//! `jackline trust`: a person's word for a repository's definition.
+//! `jackline trust`: a person trusts a repository's definition.
 
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
-use jackline_definition::{Standing, words};
+use jackline_definition::{DemandStatus, words};
 use jackline_engine::Digest;
-use jackline_engine::definition::Checker;
+use jackline_engine::definition::CompletionRequirement;
 use jackline_host::clock::now;
-use jackline_host::environment::person;
-use jackline_host::{Grant, Trust};
-use jackline_runtime::definitions::{DefinitionError, Effective, find_file, load_file};
+use jackline_host::environment::user_name;
+use jackline_host::{TrustGrant, TrustStore};
+use jackline_runtime::definitions::{DefinitionError, EffectiveDefinition, find_file, load_file};
 use serde_json::json;
 
-use super::check::refuse;
-use super::person::may_open;
+use super::check::print_diagnostics;
+use super::person::require_person;
 use crate::args::TrustArgs;
-use crate::exit::Exit;
+use crate::exit::ExitKind;
 use crate::terminal::{
-    ago, ask, bold, definitions, dim, fail, here, plain, say, say_json, state_documents, store,
-    table,
+    bold, confirm, current_directory, dim, fail, format_age, machine_definitions, open_store,
+    print_json_line, print_line, print_table, sanitize, state_documents,
 };
 
-/// How much of a line from a file is shown.
+/// The maximum length of a shown line from a file.
 const LINE_MAX: usize = 400;
 
-pub(crate) fn run(args: &TrustArgs) -> Exit {
-    let store = match store() {
+pub(crate) fn run(args: &TrustArgs) -> ExitKind {
+    let store = match open_store() {
         Ok(store) => store,
         Err(exit) => return exit,
     };
-    let trust = Trust::of(state_documents(&store));
+    let trust = TrustStore::of(state_documents(&store));
     if args.list {
         return list(&trust, args.json);
     }
-    let Some(file) = args.file.clone().or_else(|| find_file(&here())) else {
-        return fail(Exit::Usage, DefinitionError::NotFound(here()));
+    let Some(file) = args.file.clone().or_else(|| find_file(&current_directory())) else {
+        return fail(ExitKind::Usage, DefinitionError::NotFound(current_directory()));
     };
     if args.revoke {
         return revoke(&trust, &file);
     }
-    if let Err(exit) = may_open("trust") {
+    if let Err(exit) = require_person("trust") {
         return exit;
     }
-    match definitions(None, &store).effective(Some(&file), &here()) {
+    match machine_definitions(None, &store).effective(Some(&file), &current_directory()) {
         Ok(effective) => grant(&trust, &effective, &file, args.yes),
-        Err(DefinitionError::Invalid(diagnostics)) => refuse(&diagnostics),
-        Err(error) => fail(Exit::Usage, error),
+        Err(DefinitionError::Invalid(diagnostics)) => print_diagnostics(&diagnostics),
+        Err(error) => fail(ExitKind::Usage, error),
     }
 }
 
-fn list(trust: &Trust, as_json: bool) -> Exit {
+fn list(trust: &TrustStore, as_json: bool) -> ExitKind {
     let grants = trust.list();
     if as_json {
         for grant in &grants {
             let current = is_current(grant);
-            say_json(json!({
+            print_json_line(json!({
                 "file": grant.file, "checksum": grant.checksum, "at": grant.at, "by": grant.by,
                 "current": current,
             }));
         }
-        return Exit::Fine;
+        return ExitKind::Success;
     }
     if grants.is_empty() {
-        say("nothing is trusted; `jackline trust` trusts the definition of this workspace");
+        print_line(
+            "no definition is trusted; `jackline trust` trusts the definition of this workspace",
+        );
     }
     let rows: Vec<Vec<String>> = grants
         .iter()
         .map(|grant| {
-            let standing = if is_current(grant) { "trusted" } else { "changed since, not trusted" };
+            let state = if is_current(grant) { "trusted" } else { "changed since, not trusted" };
             vec![
-                plain(&grant.file, LINE_MAX),
-                standing.to_owned(),
-                dim(format!("{} by {}", ago(grant.at), plain(&grant.by, 40))),
+                sanitize(&grant.file, LINE_MAX),
+                state.to_owned(),
+                dim(format!("{} by {}", format_age(grant.at), sanitize(&grant.by, 40))),
             ]
         })
         .collect();
-    table(&rows);
-    Exit::Fine
+    print_table(&rows);
+    ExitKind::Success
 }
 
-/// Whether the file is still what was trusted.
-fn is_current(grant: &Grant) -> bool {
+/// Whether the file is unchanged since it was trusted.
+fn is_current(grant: &TrustGrant) -> bool {
     load_file(Path::new(&grant.file)).is_ok_and(|(_, checksum)| checksum == grant.checksum)
 }
 
-fn revoke(trust: &Trust, file: &Path) -> Exit {
-    // A file that is gone can be trusted no longer, too.
+fn revoke(trust: &TrustStore, file: &Path) -> ExitKind {
+    // Trust in a missing file can be revoked, too.
     let path = file.canonicalize().or_else(|_| std::path::absolute(file));
     let path = path.unwrap_or_else(|_| file.to_owned());
-    let name = plain(&path.display().to_string(), LINE_MAX);
+    let name = sanitize(&path.display().to_string(), LINE_MAX);
     match trust.revoke(&path) {
-        Ok(true) => say(format!("`{name}` is trusted no longer; that applies to new sessions")),
-        Ok(false) => say(format!("`{name}` was not trusted")),
-        Err(error) => return fail(Exit::Broken, format!("{error}; {}", error.remedy())),
+        Ok(true) => {
+            print_line(format!("`{name}` is no longer trusted; this applies to new sessions"));
+        }
+        Ok(false) => print_line(format!("`{name}` was not trusted")),
+        Err(error) => return fail(ExitKind::Broken, format!("{error}; {}", error.remedy())),
     }
-    Exit::Fine
+    ExitKind::Success
 }
 
-fn grant(trust: &Trust, effective: &Effective, file: &Path, yes: bool) -> Exit {
+fn grant(trust: &TrustStore, effective: &EffectiveDefinition, file: &Path, yes: bool) -> ExitKind {
     let Some((path, checksum)) = effective.repository() else {
         let name = file.display();
-        say(format!("`{name}` is no repository's definition, and needs no trust"));
-        return Exit::Fine;
+        print_line(format!("`{name}` is not the definition of a repository, so it needs no trust"));
+        return ExitKind::Success;
     };
-    let name = plain(&path.display().to_string(), LINE_MAX);
+    let name = sanitize(&path.display().to_string(), LINE_MAX);
     if effective.trusted {
-        say(format!("`{name}` is trusted already"));
-        return Exit::Fine;
+        print_line(format!("`{name}` is already trusted"));
+        return ExitKind::Success;
     }
     describe(effective, &name, &checksum);
     if !yes && !io::stdin().is_terminal() {
-        let text = "nobody can be asked here; look at what it does, then say --yes";
-        return fail(Exit::Usage, text);
+        let text = "no terminal to confirm in; check the list above, then pass --yes";
+        return fail(ExitKind::Usage, text);
     }
-    if !yes && !ask("Trust it?") {
-        say("nothing was changed");
-        return Exit::No;
+    if !yes && !confirm("Trust it?") {
+        print_line("nothing was changed");
+        return ExitKind::No;
     }
     give(trust, &path, checksum, &name)
 }
 
-fn give(trust: &Trust, path: &Path, checksum: Digest, name: &str) -> Exit {
+fn give(trust: &TrustStore, path: &Path, checksum: Digest, name: &str) -> ExitKind {
     let Some(file) = path.to_str().map(ToOwned::to_owned) else {
-        return fail(Exit::Usage, format!("the path `{name}` is not UTF-8"));
+        return fail(ExitKind::Usage, format!("the path `{name}` is not UTF-8"));
     };
-    let grant = Grant { checksum, file, at: now().wall, by: person() };
+    let grant = TrustGrant { checksum, file, at: now().wall, by: user_name() };
     match trust.grant(&grant) {
         Ok(()) => {
-            say(format!("`{name}` is trusted as it is now; that applies to new sessions"));
-            Exit::Fine
+            print_line(format!(
+                "`{name}` is trusted in its current state; this applies to new sessions"
+            ));
+            ExitKind::Success
         }
-        Err(error) => fail(Exit::Broken, format!("{error}; {}", error.remedy())),
+        Err(error) => fail(ExitKind::Broken, format!("{error}; {}", error.remedy())),
     }
 }
 
-/// What the file would do that it may not do yet.
-fn describe(effective: &Effective, name: &str, checksum: &Digest) {
-    say(bold(name));
-    say(dim(format!("  checksum {checksum}")));
+/// Prints what trust would allow the file to do.
+fn describe(effective: &EffectiveDefinition, name: &str, checksum: &Digest) {
+    print_line(bold(name));
+    print_line(dim(format!("  checksum {checksum}")));
     let completion = effective.combined.definition.completion.as_ref();
-    let told = effective.combined.definition.notify.iter().filter(|told| !told.trusted);
+    let notifiers = effective.combined.definition.notify.iter().filter(|it| !it.trusted);
     let commands: Vec<&str> = completion
         .map(waiting)
         .unwrap_or_default()
         .into_iter()
-        .chain(told.clone().filter_map(|told| told.command.as_deref()))
+        .chain(notifiers.clone().filter_map(|it| it.command.as_deref()))
         .collect();
-    let posts: Vec<String> =
-        told.filter_map(|told| told.webhook.as_deref().map(words::host)).collect();
-    let loosens: Vec<String> = effective
+    let hosts: Vec<String> =
+        notifiers.filter_map(|it| it.webhook.as_deref().map(words::host)).collect();
+    let relaxations: Vec<String> = effective
         .combined
         .decisions
         .iter()
-        .filter_map(|line| match &line.standing {
-            Standing::Ignored { why, until_trusted: true } => Some(format!("{}: {why}", line.text)),
+        .filter_map(|line| match &line.status {
+            DemandStatus::Ignored { why, until_trusted: true } => {
+                Some(format!("{}: {why}", line.text))
+            }
             _ => None,
         })
         .collect();
     if !commands.is_empty() {
-        say("would run on this machine:");
-        commands.iter().for_each(|line| say(format!("  `{}`", plain(line, LINE_MAX))));
+        print_line("would run these commands on this machine:");
+        commands.iter().for_each(|line| print_line(format!("  `{}`", sanitize(line, LINE_MAX))));
     }
-    if !posts.is_empty() {
-        say("would post what happens to:");
-        posts.iter().for_each(|host| say(format!("  {}", plain(host, LINE_MAX))));
+    if !hosts.is_empty() {
+        print_line("would send notifications to:");
+        hosts.iter().for_each(|host| print_line(format!("  {}", sanitize(host, LINE_MAX))));
     }
-    if !loosens.is_empty() {
-        say("would loosen:");
-        loosens.iter().for_each(|line| say(format!("  {}", plain(line, LINE_MAX))));
+    if !relaxations.is_empty() {
+        print_line("would relax:");
+        relaxations.iter().for_each(|line| print_line(format!("  {}", sanitize(line, LINE_MAX))));
     }
-    if commands.is_empty() && posts.is_empty() && loosens.is_empty() {
-        say("would run nothing and loosen nothing: it needs no trust as it is");
+    if commands.is_empty() && hosts.is_empty() && relaxations.is_empty() {
+        print_line("would run nothing and relax nothing, so it needs no trust");
     }
 }
 
-/// The commands that wait for trust.
-fn waiting(checker: &Checker) -> Vec<&str> {
+/// The commands that need trust before they may run.
+fn waiting(checker: &CompletionRequirement) -> Vec<&str> {
     match checker {
-        Checker::Command { line, trusted: false, .. } => vec![line],
-        Checker::All(parts) | Checker::Any(parts) => parts.iter().flat_map(waiting).collect(),
-        Checker::Command { .. } | Checker::Files(_) | Checker::Custom { .. } | Checker::Clean => {
-            Vec::new()
+        CompletionRequirement::Command { line, trusted: false, .. } => vec![line],
+        CompletionRequirement::All(parts) | CompletionRequirement::Any(parts) => {
+            parts.iter().flat_map(waiting).collect()
         }
+        CompletionRequirement::Command { .. }
+        | CompletionRequirement::Files(_)
+        | CompletionRequirement::Custom { .. }
+        | CompletionRequirement::Clean => Vec::new(),
     }
 }

@@ -1,108 +1,120 @@
-//! `jackline undo`: files are as they were before a session wrote them.
+//! `jackline undo`: restores files to their contents before a session changed them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use jackline_engine::FaultKind;
-use jackline_journal::{Line, Note, SessionEntry, StoreError, parse_record};
-use jackline_workspace::undo::{self, Plan, Step, UndoError, Would};
+use jackline_journal::{JournalLine, JournalNote, SessionEntry, StoreError, parse_record};
+use jackline_workspace::undo::{self, UndoEffect, UndoError, UndoPlan, UndoStep};
 use serde_json::{Value, json};
 
-use super::person::may_open;
+use super::person::require_person;
 use super::select;
 use crate::args::UndoArgs;
-use crate::exit::Exit;
-use crate::terminal::{bold, dim, fail, open_journal, plain, say, say_json, sessions, warn};
+use crate::exit::ExitKind;
+use crate::terminal::{
+    bold, dim, fail, load_sessions, open_journal, print_json_line, print_line, print_warning,
+    sanitize,
+};
 
-/// Where the calls of a client's own tools are kept, beside the attempts.
-const CALLS: &str = "calls";
+/// The name of the undo log for calls of a client's own tools, next to the logs of attempts.
+const CALLS_LOG_NAME: &str = "calls";
 
-/// How much of a path is shown.
+/// The maximum length of a shown path.
 const PATH_CHARS_MAX: usize = 200;
 
-pub(crate) fn run(args: &UndoArgs) -> Exit {
+pub(crate) fn run(args: &UndoArgs) -> ExitKind {
     if !args.dry_run
-        && let Err(exit) = may_open("undo")
+        && let Err(exit) = require_person("undo")
     {
         return exit;
     }
-    let found = match sessions().and_then(|(_, all)| select(&all, Some(&args.session))) {
-        Ok(found) => found,
+    let entry = match load_sessions().and_then(|(_, all)| select(&all, Some(&args.session))) {
+        Ok(entry) => entry,
         Err(exit) => return exit,
     };
-    let workspace = match workspace(&found) {
+    let workspace = match workspace(&entry) {
         Ok(workspace) => workspace,
         Err(exit) => return exit,
     };
-    let logs = match logs(&found, args.attempt.as_deref()) {
+    let logs = match logs(&entry, args.attempt.as_deref()) {
         Ok(logs) => logs,
         Err(exit) => return exit,
     };
-    let mut report = Report { not_kept: not_noted(&found), ..Report::default() };
+    let mut report = UndoSummary { unsaved: unlogged_files(&entry), ..UndoSummary::default() };
     for log in logs {
         if let Err(error) = report.undo(&log, args.dry_run) {
-            let which = plain(&log.display().to_string(), PATH_CHARS_MAX);
-            let problem = format!("what session `{}` wrote can't be undone: {error}", found.name);
-            return fail(Exit::Broken, format!("{problem}; copies of what was lie in `{which}`"));
+            let which = sanitize(&log.display().to_string(), PATH_CHARS_MAX);
+            let problem = format!("can't undo the changes of session `{}`: {error}", entry.name);
+            return fail(
+                ExitKind::Broken,
+                format!("{problem}; the earlier contents are in `{which}`"),
+            );
         }
     }
     if args.json {
-        say_json(report.as_json(&found, workspace.as_deref(), args.dry_run));
+        print_json_line(report.as_json(&entry, workspace.as_deref(), args.dry_run));
     } else {
-        report.show(&found, workspace.as_deref(), args.dry_run);
+        report.show(&entry, workspace.as_deref(), args.dry_run);
     }
-    if report.is_whole() { Exit::Fine } else { Exit::No }
+    if report.is_whole() { ExitKind::Success } else { ExitKind::No }
 }
 
-/// The workspace of a session; one that was moved holds none of the paths that are known.
-fn workspace(found: &SessionEntry) -> Result<Option<PathBuf>, Exit> {
-    let opened = found.opened().ok();
+/// The workspace of a session. If it was moved, the recorded paths no longer exist.
+fn workspace(entry: &SessionEntry) -> Result<Option<PathBuf>, ExitKind> {
+    let opened = entry.opening().ok();
     let workspace = opened.and_then(|opened| opened.place.workspace.clone()).map(PathBuf::from);
     match workspace {
         Some(gone) if !gone.is_dir() => {
-            let shown = plain(&gone.display().to_string(), PATH_CHARS_MAX);
-            let problem = format!("the workspace `{shown}` is not there any more");
+            let shown = sanitize(&gone.display().to_string(), PATH_CHARS_MAX);
+            let problem = format!("the workspace `{shown}` no longer exists");
             Err(fail(
-                Exit::No,
-                format!("{problem}; nothing was undone. Move it back, and try again"),
+                ExitKind::No,
+                format!("{problem}; nothing was undone; move it back and try again"),
             ))
         }
         workspace => Ok(workspace),
     }
 }
 
-/// The logs that a person means, the last that was written first.
-fn logs(found: &SessionEntry, attempt: Option<&str>) -> Result<Vec<PathBuf>, Exit> {
-    let directory = found.directory().unwrap_or(Path::new("/")).join("undo");
+/// The undo logs that the arguments select, the latest first.
+fn logs(entry: &SessionEntry, attempt: Option<&str>) -> Result<Vec<PathBuf>, ExitKind> {
+    let directory = entry.directory().unwrap_or(Path::new("/")).join("undo");
     let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
-        .filter(|entry| entry.path().join("log").is_file())
-        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|log| log.path().join("log").is_file())
+        .filter_map(|log| log.file_name().into_string().ok())
         .collect();
-    // Later attempts have greater numbers, and may rest on earlier ones.
-    names.sort_by_key(|name| (name == CALLS, std::cmp::Reverse((name.len(), name.clone()))));
+    // Later attempts have greater numbers and can depend on earlier attempts.
+    names.sort_by_key(|name| {
+        (name == CALLS_LOG_NAME, std::cmp::Reverse((name.len(), name.clone())))
+    });
     if let Some(attempt) = attempt {
-        let attempts: Vec<_> = names.iter().filter(|name| *name != CALLS).collect();
+        let attempts: Vec<_> = names.iter().filter(|name| *name != CALLS_LOG_NAME).collect();
         if !attempts.iter().any(|name| *name == attempt) {
             let known: Vec<_> = attempts.iter().map(|name| format!("`{name}`")).collect();
-            let known = if known.is_empty() { "it has none".to_owned() } else { known.join(", ") };
-            let name = plain(attempt, 40);
-            let problem = format!("session `{}` has no attempt `{name}`; {known}", found.name);
-            return Err(fail(Exit::Usage, problem));
+            let known = if known.is_empty() {
+                "it has no attempts".to_owned()
+            } else {
+                format!("its attempts: {}", known.join(", "))
+            };
+            let name = sanitize(attempt, 40);
+            let problem = format!("session `{}` has no attempt `{name}`; {known}", entry.name);
+            return Err(fail(ExitKind::Usage, problem));
         }
         names.retain(|name| name == attempt);
     }
     Ok(names.into_iter().map(|name| directory.join(name)).collect())
 }
 
-/// What could not even be noted in a log, as the journal tells.
-fn not_noted(found: &SessionEntry) -> Vec<String> {
+/// The changes that could not be recorded in an undo log, according to the journal.
+fn unlogged_files(entry: &SessionEntry) -> Vec<String> {
     let mut reasons = Vec::new();
-    let told = open_journal(found).and_then(|journal| {
+    let read = open_journal(entry).and_then(|journal| {
         journal.for_each(|line| {
-            if let Ok(Line::Event(record)) = parse_record(line) {
+            if let Ok(JournalLine::Event(record)) = parse_record(line) {
                 reasons.extend(record.notes.iter().filter_map(|note| match note {
-                    Note::Fault { kind, reason } if *kind == FaultKind::Undo => {
+                    JournalNote::Fault { kind, reason } if *kind == FaultKind::Undo => {
                         Some(reason.clone())
                     }
                     _ => None,
@@ -111,35 +123,37 @@ fn not_noted(found: &SessionEntry) -> Vec<String> {
             Ok::<(), StoreError>(())
         })
     });
-    if let Err(error) = told {
-        warn(format!("the journal does not say whether all was kept: {error}"));
+    if let Err(error) = read {
+        print_warning(format!(
+            "can't read from the journal whether all changes were saved: {error}"
+        ));
     }
     reasons.dedup();
     reasons
 }
 
-/// What undoing came to, or would come to.
+/// The result of undoing, or what it would be.
 #[derive(Default)]
-struct Report {
-    /// With what the paths are relative to.
-    steps: Vec<(PathBuf, Step)>,
+struct UndoSummary {
+    /// The steps, each with its absolute path.
+    steps: Vec<(PathBuf, UndoStep)>,
     failed: Vec<(PathBuf, String)>,
-    not_kept: Vec<String>,
+    unsaved: Vec<String>,
 }
 
-impl Report {
-    /// Undoes what a log tells of, unless it is only to be shown.
+impl UndoSummary {
+    /// Undoes the changes in a log, unless this is a dry run.
     fn undo(&mut self, log: &Path, dry_run: bool) -> Result<(), UndoError> {
-        let Plan { root, steps, not_kept, unreadable, is_full } = undo::plan(log)?;
+        let UndoPlan { root, steps, not_kept, unreadable, is_full } = undo::plan_undo(log)?;
         let absolute = |path: &str| root.join(path);
-        self.not_kept.extend(
+        self.unsaved.extend(
             not_kept.iter().map(|(path, why)| format!("`{}`: {why}", absolute(path).display())),
         );
         if unreadable > 0 {
-            self.not_kept.push(format!("{unreadable} lines of the log can't be read"));
+            self.unsaved.push(format!("{unreadable} lines of the undo log can't be read"));
         }
         if is_full {
-            self.not_kept.push("the log is full: what was written later is not in it".to_owned());
+            self.unsaved.push("the undo log is full: later changes are not in it".to_owned());
         }
         if !dry_run {
             match undo::roll_back(log) {
@@ -157,102 +171,103 @@ impl Report {
         Ok(())
     }
 
-    /// Whether everything is as it was.
+    /// Whether every change was undone.
     fn is_whole(&self) -> bool {
-        let all = self.steps.iter().all(|(_, step)| is_undone(step.would));
-        all && self.failed.is_empty() && self.not_kept.is_empty()
+        let all = self.steps.iter().all(|(_, step)| is_undone(step.effect));
+        all && self.failed.is_empty() && self.unsaved.is_empty()
     }
 
-    fn show(&self, found: &SessionEntry, workspace: Option<&Path>, dry_run: bool) {
-        let shown = |path: &Path| plain(&inside(path, workspace), PATH_CHARS_MAX);
+    fn show(&self, entry: &SessionEntry, workspace: Option<&Path>, dry_run: bool) {
+        let shown = |path: &Path| sanitize(&relative_to_workspace(path, workspace), PATH_CHARS_MAX);
         if self.steps.is_empty() && self.failed.is_empty() {
-            say(format!("nothing is left to undo in session `{}`", plain(&found.name, 40)));
+            print_line(format!("nothing to undo in session `{}`", sanitize(&entry.name, 40)));
         }
         for (path, step) in &self.steps {
-            let (what, mut why) = in_words(step.would, dry_run);
-            if step.is_moved && is_undone(step.would) {
-                why.push_str(", as it was after somebody else's change in between");
+            let (what, mut why) = describe_effect(step.effect, dry_run);
+            if step.is_changed_between && is_undone(step.effect) {
+                why.push_str(", with a change that someone else made in between");
             }
-            say(format!("{} {}{}", bold(format!("{what:<15}")), shown(path), dim(why)));
-            for (text, copy) in copies(step) {
-                let copy = plain(&copy.display().to_string(), PATH_CHARS_MAX);
-                say(dim(format!("                {text} lies in {copy}")));
+            print_line(format!("{} {}{}", bold(format!("{what:<15}")), shown(path), dim(why)));
+            for (text, copy) in useful_copies(step) {
+                let copy = sanitize(&copy.display().to_string(), PATH_CHARS_MAX);
+                print_line(dim(format!("                {text} is in {copy}")));
             }
         }
         for (path, why) in &self.failed {
-            warn(format!("`{}` is as the session left it: {}", shown(path), plain(why, 200)));
+            print_warning(format!("`{}` was not restored: {}", shown(path), sanitize(why, 200)));
         }
-        for reason in &self.not_kept {
-            warn(format!("not kept, so not undone: {}", plain(reason, 300)));
+        for reason in &self.unsaved {
+            print_warning(format!("not saved, so not undone: {}", sanitize(reason, 300)));
         }
         if !self.steps.is_empty() {
-            say(dim("what commands of the session did is not undone"));
+            print_line(dim("changes made by commands of the session are not undone"));
         }
     }
 
-    fn as_json(&self, found: &SessionEntry, workspace: Option<&Path>, dry_run: bool) -> Value {
-        let of = |would: Would| {
-            let these = self.steps.iter().filter(move |(_, step)| step.would == would);
-            these.map(|(path, _)| inside(path, workspace)).collect::<Vec<_>>()
+    fn as_json(&self, entry: &SessionEntry, workspace: Option<&Path>, dry_run: bool) -> Value {
+        let of = |would: UndoEffect| {
+            let these = self.steps.iter().filter(move |(_, step)| step.effect == would);
+            these.map(|(path, _)| relative_to_workspace(path, workspace)).collect::<Vec<_>>()
         };
-        let moved = self.steps.iter().filter(|(_, step)| step.is_moved);
+        let moved = self.steps.iter().filter(|(_, step)| step.is_changed_between);
         let moved = moved
-            .map(|(path, step)| json!({ "path": inside(path, workspace), "first": step.first }));
-        let kept = self.steps.iter().filter(|(_, step)| !is_undone(step.would));
+            .map(|(path, step)| json!({ "path": relative_to_workspace(path, workspace), "first": step.first_copy }));
+        let kept = self.steps.iter().filter(|(_, step)| !is_undone(step.effect));
         let kept = kept.map(|(path, step)| {
-            let why = why(step.would);
-            json!({ "path": inside(path, workspace), "why": why, "copy": step.copy })
+            let why = reason_left_alone(step.effect);
+            json!({ "path": relative_to_workspace(path, workspace), "why": why, "copy": step.copy })
         });
         let failed = self.failed.iter();
-        let failed =
-            failed.map(|(path, why)| json!({ "path": inside(path, workspace), "why": why }));
+        let failed = failed.map(
+            |(path, why)| json!({ "path": relative_to_workspace(path, workspace), "why": why }),
+        );
         json!({
-            "session": found.name,
+            "session": entry.name,
             "workspace": workspace,
             "dry_run": dry_run,
-            "put_back": of(Would::PutBack),
-            "taken_away": of(Would::TakeAway),
+            "put_back": of(UndoEffect::Restore),
+            "taken_away": of(UndoEffect::Remove),
             "changed_between": moved.collect::<Vec<_>>(),
             "left_alone": kept.collect::<Vec<_>>(),
             "failed": failed.collect::<Vec<_>>(),
-            "not_kept": self.not_kept,
+            "not_kept": self.unsaved,
         })
     }
 }
 
-fn is_undone(would: Would) -> bool {
-    matches!(would, Would::PutBack | Would::TakeAway)
+fn is_undone(would: UndoEffect) -> bool {
+    matches!(would, UndoEffect::Restore | UndoEffect::Remove)
 }
 
-/// The copies that a person may want, with what they are.
-fn copies(step: &Step) -> impl Iterator<Item = (&'static str, &PathBuf)> {
-    let left = step.copy.as_ref().filter(|_| !is_undone(step.would));
-    let first = step.first.as_ref().map(|first| ("what it was at first", first));
-    left.map(|copy| ("what it was", copy)).into_iter().chain(first)
+/// The copies that a person may need, with their descriptions.
+fn useful_copies(step: &UndoStep) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+    let earlier = step.copy.as_ref().filter(|_| !is_undone(step.effect));
+    let first = step.first_copy.as_ref().map(|first| ("the original version", first));
+    earlier.map(|copy| ("the earlier version", copy)).into_iter().chain(first)
 }
 
-/// A path as people call it.
-fn inside(path: &Path, workspace: Option<&Path>) -> String {
+/// A path relative to the workspace, if it is in the workspace.
+fn relative_to_workspace(path: &Path, workspace: Option<&Path>) -> String {
     let inside = workspace.and_then(|workspace| path.strip_prefix(workspace).ok());
     inside.unwrap_or(path).display().to_string()
 }
 
-/// Why a path is left alone.
-fn why(would: Would) -> &'static str {
+/// The reason why a file is left alone.
+fn reason_left_alone(would: UndoEffect) -> &'static str {
     match would {
-        Would::PutBack | Would::TakeAway => "",
-        Would::KeepChanged => "somebody else has changed it since",
-        Would::KeepGone => "somebody else has removed it since",
-        Would::KeepFilled => "somebody else has put something into it",
+        UndoEffect::Restore | UndoEffect::Remove => "",
+        UndoEffect::LeaveChanged => "someone else has changed it since",
+        UndoEffect::LeaveRemoved => "someone else has removed it since",
+        UndoEffect::LeaveFilled => "someone else has added files to it",
     }
 }
 
-fn in_words(would: Would, dry_run: bool) -> (&'static str, String) {
+fn describe_effect(would: UndoEffect, dry_run: bool) -> (&'static str, String) {
     match (would, dry_run) {
-        (Would::PutBack, false) => ("put back", String::new()),
-        (Would::PutBack, true) => ("would put back", String::new()),
-        (Would::TakeAway, false) => ("taken away", ", which was not there".to_owned()),
-        (Would::TakeAway, true) => ("would take away", ", which was not there".to_owned()),
-        (kept, _) => ("left alone", format!(": {}", why(kept))),
+        (UndoEffect::Restore, false) => ("restored", String::new()),
+        (UndoEffect::Restore, true) => ("would restore", String::new()),
+        (UndoEffect::Remove, false) => ("removed", ", which did not exist before".to_owned()),
+        (UndoEffect::Remove, true) => ("would remove", ", which did not exist before".to_owned()),
+        (kept, _) => ("left alone", format!(": {}", reason_left_alone(kept))),
     }
 }

@@ -1,22 +1,23 @@
-//! `jackline verification`: what the gate starts and does not wait for.
+//! `jackline verification`: runs a verification command. The gate starts it and does not wait for
+//! it.
 
 use jackline_runtime::verification::supervise;
-use jackline_workspace::shell::{adopt, end_adopted};
+use jackline_workspace::shell::{adopt_orphans, end_descendants};
 
 use crate::args::VerificationArgs;
-use crate::exit::Exit;
+use crate::exit::ExitKind;
 use crate::terminal::fail;
 
-pub(crate) fn run(args: &VerificationArgs) -> Exit {
-    adopt();
-    match supervise(&args.directory, &end_adopted) {
-        Ok(()) => Exit::Fine,
+pub(crate) fn run(args: &VerificationArgs) -> ExitKind {
+    adopt_orphans();
+    match supervise(&args.directory, &end_descendants) {
+        Ok(()) => ExitKind::Success,
         Err(error) => {
             let directory = args.directory.display();
             let text = format!(
-                "no verification to run in `{directory}`: {error}; the gate starts this command by itself"
+                "no verification to run in `{directory}`: {error}; only the gate starts this command"
             );
-            fail(Exit::Usage, text)
+            fail(ExitKind::Usage, text)
         }
     }
 }

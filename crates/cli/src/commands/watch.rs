@@ -1,25 +1,25 @@
-//! `jackline watch`: the sessions as they go on, and keys to steer them.
+//! `jackline watch`: shows running sessions, with keys to control them.
 //!
-//! Every half second it looks whether a journal has grown. It takes no lock to
-//! look, so nothing an agent does waits for it; what a person presses is written
-//! down by the same door as the commands of that name.
+//! Every half second it checks whether a journal has grown. Reading takes no lock, so an agent
+//! never
+//! waits for it. A key sends the same control as the command of that name.
 
-mod act;
 mod app;
 mod detail;
 mod frame;
+mod key_actions;
 mod keys;
-mod look;
 mod palette;
-mod parts;
-#[cfg(test)]
-mod played;
 mod screen;
-mod seen;
+mod session_poller;
 mod signals;
+mod status_rows;
+#[cfg(test)]
+mod test_sessions;
 #[cfg(test)]
 mod tests;
 mod text;
+mod watched_session;
 
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
@@ -28,96 +28,96 @@ use std::sync::Arc;
 use anstream::ColorChoice;
 use jackline_host::agent_above;
 use jackline_host::clock::now;
-use jackline_host::off::off_now;
+use jackline_host::off_switch::current_off_period;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use ratatui_core::terminal::Terminal;
 
-use self::act::act;
-use self::app::{App, View, Wish};
+use self::app::{KeyAction, WatchApp, WatchView};
 use self::frame::{as_print, draw};
-use self::keys::{Decoder, Key};
-use self::look::Look;
-use self::palette::Palette;
-use self::screen::{Ansi, Input, Screen, size_of};
-use self::signals::{Signals, end_by, suspend};
+use self::key_actions::perform_action;
+use self::keys::{KeyDecoder, PressedKey};
+use self::palette::WatchPalette;
+use self::screen::{AnsiBackend, TerminalInput, TerminalScreen, size_of};
+use self::session_poller::SessionPoller;
+use self::signals::{WatchSignals, end_by_signal, suspend};
 use self::text::clean;
-use super::person::off_in_words;
+use super::person::describe_off;
 use crate::args::WatchArgs;
-use crate::exit::Exit;
-use crate::terminal::{fail, here, say_json, store};
+use crate::exit::ExitKind;
+use crate::terminal::{current_directory, fail, open_store, print_json_line};
 
-/// How often it is looked again.
+/// How often the sessions are read again.
 const REFRESH_MS: u32 = 500;
 
-/// How long an escape may be the beginning of something longer.
+/// How long to wait for the rest of an escape sequence.
 const ESCAPE_MS: u32 = 30;
 
-pub(crate) fn run(args: &WatchArgs) -> Exit {
+pub(crate) fn run(args: &WatchArgs) -> ExitKind {
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     if !args.once && !is_terminal {
         return fail(
-            Exit::Usage,
-            "`jackline watch` needs a terminal; `jackline watch --once` prints one frame, and \
-             `jackline status --json` is for programs",
+            ExitKind::Usage,
+            "`jackline watch` needs a terminal; use `jackline watch --once` to print one frame, or \
+             `jackline status --json` in programs",
         );
     }
-    let store = match store() {
+    let store = match open_store() {
         Ok(store) => store,
         Err(exit) => return exit,
     };
-    let here = here();
+    let here = current_directory();
     let here = here.canonicalize().unwrap_or(here);
-    let place = if args.all { "all workspaces".into() } else { clean(&here.to_string_lossy()) };
-    let look = Look::new(store, (!args.all).then_some(here));
+    let location = if args.all { "all workspaces".into() } else { clean(&here.to_string_lossy()) };
+    let look = SessionPoller::new(store, (!args.all).then_some(here));
     let colours = anstream::AutoStream::choice(&io::stdout()) != ColorChoice::Never;
-    let mut app = App::new(Palette::new(colours), place, now().wall);
+    let mut app = WatchApp::new(WatchPalette::new(colours), location, now().wall);
     app.for_person = agent_above().is_none();
-    let mut watch = Watch { app, look, by: args.by.clone(), due_ms: 0 };
+    let mut watch = WatchLoop { app, poller: look, by: args.by.clone(), due_ms: 0 };
     if args.once {
-        return watch.once();
+        return watch.print_once();
     }
-    match watch.go() {
-        Ok(None) => Exit::Fine,
+    match watch.run_interactive() {
+        Ok(None) => ExitKind::Success,
         Ok(Some(signal)) => {
-            end_by(signal);
-            Exit::Fine
+            end_by_signal(signal);
+            ExitKind::Success
         }
-        Err(error) => fail(Exit::Broken, format!("this terminal can't be drawn on: {error}")),
+        Err(error) => fail(ExitKind::Broken, format!("can't draw on this terminal: {error}")),
     }
 }
 
-struct Watch {
-    app: App,
-    look: Look,
+struct WatchLoop {
+    app: WatchApp,
+    poller: SessionPoller,
     by: Option<String>,
-    /// When it is looked again.
+    /// When the sessions are read again, in milliseconds since boot.
     due_ms: u64,
 }
 
-impl Watch {
-    fn once(&mut self) -> Exit {
-        self.app.view = View::Printed;
+impl WatchLoop {
+    fn print_once(&mut self) -> ExitKind {
+        self.app.view = WatchView::Printed;
         self.refresh();
         let size = size_of(io::stdout());
         let mut buffer = Buffer::empty(Rect::new(0, 0, size.width, size.height));
         draw(&self.app, &mut buffer);
-        say_json(as_print(&buffer));
-        Exit::Fine
+        print_json_line(as_print(&buffer));
+        ExitKind::Success
     }
 
-    /// Draws and listens until a person has enough, or a signal says so.
-    fn go(&mut self) -> io::Result<Option<i32>> {
-        let signals = Signals::listen()?;
-        let screen = Screen::take(io::stdin(), io::stdout())?;
+    /// Draws frames and handles keys until the user quits or a signal ends it.
+    fn run_interactive(&mut self) -> io::Result<Option<i32>> {
+        let signals = WatchSignals::listen()?;
+        let screen = TerminalScreen::take(io::stdin(), io::stdout())?;
         screen.leave_on_panic();
-        let mut terminal = Terminal::new(Ansi::new(Arc::clone(&screen)))?;
-        let mut decoder = Decoder::default();
+        let mut terminal = Terminal::new(AnsiBackend::new(Arc::clone(&screen)))?;
+        let mut decoder = KeyDecoder::default();
         let signal = loop {
             if let Some(signal) = signals.end() {
                 break Some(signal);
             }
-            if signals.take_woken() {
+            if signals.take_continued() {
                 screen.enter()?;
                 terminal.clear()?;
             }
@@ -127,9 +127,9 @@ impl Watch {
             terminal.draw(|frame| draw(&self.app, frame.buffer_mut()))?;
             let keys = match screen.wait(if decoder.is_waiting() { ESCAPE_MS } else { REFRESH_MS })
             {
-                Input::Gone => break None,
-                Input::Nothing => decoder.settle().into_iter().collect(),
-                Input::Bytes(bytes) => decoder.feed(&bytes),
+                TerminalInput::Gone => break None,
+                TerminalInput::Nothing => decoder.end_of_input().into_iter().collect(),
+                TerminalInput::Bytes(bytes) => decoder.feed(&bytes),
             };
             if self.press(&keys, &screen) {
                 break None;
@@ -139,26 +139,26 @@ impl Watch {
         Ok(signal)
     }
 
-    /// Does what keys wish; says whether that was to quit.
-    fn press(&mut self, keys: &[Key], screen: &Screen) -> bool {
+    /// Performs the actions of the pressed keys. Returns whether to quit.
+    fn press(&mut self, keys: &[PressedKey], screen: &TerminalScreen) -> bool {
         for key in keys {
             match self.app.press(*key, now().boot_ms) {
                 None => {}
-                Some(Wish::Quit) => return true,
-                Some(Wish::Suspend) => {
+                Some(KeyAction::Quit) => return true,
+                Some(KeyAction::Suspend) => {
                     screen.leave();
-                    // Who goes on gets a signal, and with it the terminal again.
+                    // The signal SIGCONT then takes the terminal again.
                     suspend();
                 }
-                Some(wish) => {
-                    let outcome = act(self.look.store(), &wish, self.by.as_deref());
-                    self.app.tell(outcome);
-                    // What was pressed for the frame before is not for this one.
+                Some(action) => {
+                    let outcome = perform_action(self.poller.store(), &action, self.by.as_deref());
+                    self.app.show_outcome(outcome);
+                    // The remaining keys were pressed for the frame before, so they are dropped.
                     self.refresh();
                     return false;
                 }
             }
-            self.take_lately();
+            self.load_recent_records();
         }
         false
     }
@@ -167,19 +167,20 @@ impl Watch {
         let now = now();
         self.app.now = now.wall;
         self.due_ms = now.boot_ms + u64::from(REFRESH_MS);
-        match self.look.refresh() {
-            Ok(sessions) => self.app.take(sessions, now.boot_ms),
-            Err(error) => self.app.tell(Err(format!("{error}; {}", error.remedy()))),
+        match self.poller.refresh() {
+            Ok(sessions) => self.app.update_sessions(sessions, now.boot_ms),
+            Err(error) => self.app.show_outcome(Err(format!("{error}; {}", error.remedy()))),
         }
-        self.take_lately();
+        self.load_recent_records();
     }
 
-    /// What belongs to the chosen session alone.
-    fn take_lately(&mut self) {
-        let Some(seen) = self.app.chosen() else { return };
-        let (name, standing) = (seen.name.clone(), seen.standing.as_ref().ok());
-        let workspace = standing.and_then(|standing| standing.workspace.clone());
-        self.app.off = off_now(workspace.as_deref().map(Path::new)).as_ref().map(off_in_words);
-        self.app.lately = self.look.lately(&name).map(<[_]>::to_vec).unwrap_or_default();
+    /// Loads the recent records of the chosen session.
+    fn load_recent_records(&mut self) {
+        let Some(session) = self.app.chosen() else { return };
+        let (name, status) = (session.name.clone(), session.status.as_ref().ok());
+        let workspace = status.and_then(|status| status.workspace.clone());
+        self.app.off =
+            current_off_period(workspace.as_deref().map(Path::new)).as_ref().map(describe_off);
+        self.app.recent = self.poller.recent(&name).map(<[_]>::to_vec).unwrap_or_default();
     }
 }

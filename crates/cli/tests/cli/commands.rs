@@ -1,11 +1,11 @@
-//! What people and programs read: each command on a small session.
+//! Tests of the output that people and programs read: each command on a small session.
 
 use std::fs;
 
 use jackline_journal::check_line;
 use serde_json::{Value, json};
 
-use crate::support::{World, lines};
+use crate::support::{CliWorld, read_lines};
 
 const DEFINITION: &str = "\
 name: acme/coder
@@ -16,9 +16,9 @@ limits: { steps: 20, total_tokens: 1000 }
 
 const CHECKSUM: &str = "ef5d97d28c9e7627a52a20c8439caf9977cb64dcf7dea664714782224d0f9923";
 
-/// A small session, long ago, so that no test depends on the clock.
-fn small() -> World {
-    let world = World::new(DEFINITION);
+/// A small session with dates long ago, so that no test depends on the clock.
+fn small_session() -> CliWorld {
+    let world = CliWorld::new(DEFINITION);
     let run = world.stdio(&[
         r#"{"session":"s1","at":"2001-01-01T00:00:00Z","event":"session_started","client":"test"}"#,
         r#"{"at":"2001-01-01T00:00:01Z","event":"prompt_submitted","text":"Ship it."}"#,
@@ -34,9 +34,9 @@ fn small() -> World {
     world
 }
 
-/// The output with what differs between runs taken out, and its columns closed.
-fn normal(world: &World, text: &str) -> String {
-    let text = text.replace(&world.work().display().to_string(), "WORK");
+/// Replaces the parts of an output that differ between runs, and collapses column padding.
+fn normalise_output(world: &CliWorld, text: &str) -> String {
+    let text = text.replace(&world.workspace().display().to_string(), "WORK");
     let lines = text.lines().map(|line| {
         let line = match line.split_once(": ") {
             Some((key @ ("    \"boot_id\"" | "    \"boot_ms\"" | "    \"wall\""), _)) => {
@@ -45,25 +45,25 @@ fn normal(world: &World, text: &str) -> String {
             _ => line.to_owned(),
         };
         let words: Vec<&str> = line.split(' ').collect();
-        let mut kept: Vec<String> = Vec::new();
+        let mut output_words: Vec<String> = Vec::new();
         let mut at = 0;
         while let Some(word) = words.get(at) {
             let number = !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
             if number && words.get(at + 1) == Some(&"d") && words.get(at + 2) == Some(&"ago") {
-                kept.push("AGO".to_owned());
+                output_words.push("AGO".to_owned());
                 at += 3;
             } else if word.len() == 64
                 && word.bytes().all(|byte| byte.is_ascii_hexdigit())
                 && *word != CHECKSUM
             {
-                kept.push("HASH".to_owned());
+                output_words.push("HASH".to_owned());
                 at += 1;
             } else {
-                kept.push((*word).to_owned());
+                output_words.push((*word).to_owned());
                 at += 1;
             }
         }
-        let mut line = kept.join(" ");
+        let mut line = output_words.join(" ");
         while line.trim_start().contains("   ") {
             line = line.replace("   ", "  ");
         }
@@ -72,16 +72,16 @@ fn normal(world: &World, text: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn check(world: &World, args: &[&str], code: i32, expected: &str) {
+fn check_output(world: &CliWorld, args: &[&str], code: i32, expected: &str) {
     let run = world.jackline(args);
-    assert_eq!(normal(world, &run.stdout), expected, "{args:?}");
+    assert_eq!(normalise_output(world, &run.stdout), expected, "{args:?}");
     assert_eq!((run.code, run.stderr.as_str()), (Some(code), ""), "{args:?}");
 }
 
 #[test]
-fn check_shows_what_a_definition_means() {
-    let world = World::new(DEFINITION);
-    check(
+fn check_shows_the_effect_of_a_definition() {
+    let world = CliWorld::new(DEFINITION);
+    check_output(
         &world,
         &["check"],
         0,
@@ -91,23 +91,23 @@ jackline.yaml: ok
   acme/coder in mode enforce
   tools: deploy, lint
   deploy needs lint
-  to stop: report.md (blocked at most 5 times a turn, 3 times alike)
-  at most 20 steps a session
-  at most 1000 total tokens a session
+  to stop: report.md (at most 5 blocked stops per turn, 3 with the same text)
+  at most 20 steps per session
+  at most 1000 total tokens per session
   checksum {CHECKSUM}"
         ),
     );
     let run = world.jackline(&["check", "--json"]);
-    let shown: Value = serde_json::from_str(&run.stdout).unwrap();
+    let output: Value = serde_json::from_str(&run.stdout).unwrap();
     assert_eq!(
-        (&shown["ok"], &shown["file"], &shown["checksum"], &shown["definition"]["name"]),
+        (&output["ok"], &output["file"], &output["checksum"], &output["definition"]["name"]),
         (&json!(true), &json!("jackline.yaml"), &json!(CHECKSUM), &json!("acme/coder"))
     );
 }
 
 #[test]
-fn check_leaves_nothing_out_that_a_definition_demands() {
-    let world = World::new(
+fn check_shows_everything_that_a_definition_requires() {
+    let world = CliWorld::new(
         "name: acme/coder\nunknown_tools: deny\nshell: { opaque: ask }\n\
          identity: { roles: [release] }\nprotected: [keys/]\n\
          tools:\n  ship: { commands: [make ship], roles: [release] }\n  \
@@ -126,14 +126,14 @@ fn check_leaves_nothing_out_that_a_definition_demands() {
         "tools: ship, pay, look",
         "tool `pay` of kind other, arguments checked by a schema",
         "tool `look` of kind other, results checked by a schema",
-        "plan: checked by a schema of its own",
+        "plan: checked by its own schema",
         "outputs: `report`, checked by schemas",
         "schema: repair_max_attempts 1, correction_max_attempts 5",
         "tool `ship` of kind other, only for roles release",
         "protected: `keys/`",
-        "at most 2 calls of `ship` a session",
-        "loops: enforce, told at 3, paused at 5, stopped at 10",
-        "pauses after 3 failed iterations in a row, of 50 steps where nobody says",
+        "at most 2 calls of `ship` per session",
+        "loops: enforce, warns at 3, pauses at 5, stops at 10",
+        "pauses after 3 failed iterations in a row; default length of an iteration: 50 steps",
         "context: warn at 75 %, compact at 80 %, block at 85 %",
         "io: shell.seconds 9",
     ] {
@@ -143,8 +143,8 @@ fn check_leaves_nothing_out_that_a_definition_demands() {
 }
 
 #[test]
-fn check_says_everything_that_is_wrong() {
-    let world = World::new("toolz: {}\nmode: obsrve\n");
+fn check_reports_every_mistake() {
+    let world = CliWorld::new("toolz: {}\nmode: obsrve\n");
     let run = world.jackline(&["check"]);
     assert_eq!(
         (run.code, run.stdout.as_str(), run.stderr.as_str()),
@@ -175,9 +175,9 @@ fn check_says_everything_that_is_wrong() {
 }
 
 #[test]
-fn status_shows_where_a_session_stands() {
-    let world = small();
-    check(
+fn status_shows_the_state_of_a_session() {
+    let world = small_session();
+    check_output(
         &world,
         &["status"],
         0,
@@ -192,15 +192,15 @@ s1 running
   tokens  15 of 1000 (10 in, 5 out)
   calls  3: 1 ok, 1 denied
   in flight  deploy c3
-  epoch  0 (how often the workspace was changed)
+  epoch  0 (number of changes of the workspace)
   records  9",
     );
-    let mut shown: Value =
+    let mut status: Value =
         serde_json::from_str(&world.jackline(&["status", "--json"]).stdout).unwrap();
-    assert!(shown["modified"].take().is_string());
+    assert!(status["modified"].take().is_string());
     assert_eq!(
-        shown,
-        json!({"session": "s1", "workspace": world.work(), "modified": null,
+        status,
+        json!({"session": "s1", "workspace": world.workspace(), "modified": null,
         "on_trial": {"would_deny": 0, "would_ask": 0, "by": {}, "of_last_records": null},
         "definition": {"name": "acme/coder", "checksum": CHECKSUM, "mode": "enforce"},
         "safety": {"iteration_count": 0, "max_iterations": null, "consecutive_failures": 0,
@@ -241,10 +241,10 @@ s1 running
     );
 }
 
-/// Scripts around autonomous loops know these names.
+/// Scripts around autonomous loops read these keys.
 #[test]
-fn status_for_programs_has_the_counters_of_an_autonomous_loop() {
-    let world = World::new(
+fn status_json_has_the_counters_of_an_autonomous_loop() {
+    let world = CliWorld::new(
         "limits: { iterations: 100 }\nprogress: {}\ncontext: {}\nloops: { profile: strict }\n",
     );
     let read = |n: u32| {
@@ -262,9 +262,10 @@ fn status_for_programs_has_the_counters_of_an_autonomous_loop() {
     events.extend((1..4).flat_map(read));
     let lines: Vec<String> = events.iter().map(Value::to_string).collect();
     assert_eq!(world.stdio(&lines).code, Some(0));
-    let shown: Value = serde_json::from_str(&world.jackline(&["status", "--json"]).stdout).unwrap();
+    let status: Value =
+        serde_json::from_str(&world.jackline(&["status", "--json"]).stdout).unwrap();
     assert_eq!(
-        (&shown["safety"], &shown["context"]),
+        (&status["safety"], &status["context"]),
         (
             &json!({"iteration_count": 1, "max_iterations": 100, "consecutive_failures": 1,
                 "max_consecutive_failures": 3,
@@ -278,84 +279,124 @@ fn status_for_programs_has_the_counters_of_an_autonomous_loop() {
 }
 
 #[test]
-fn status_lists_all_sessions_even_those_that_cannot_be_read() {
-    let world = small();
+fn status_lists_all_sessions_even_unreadable_ones() {
+    let world = small_session();
     world.stdio(&[r#"{"session":"bad","event":"session_started"}"#]);
-    fs::write(world.journal("bad"), "nothing\n").unwrap();
+    fs::write(world.journal_path("bad"), "nothing\n").unwrap();
     let run = world.jackline(&["status", "--all"]);
     assert_eq!(run.code, Some(0));
     assert!(run.stdout.contains("\ns1 "), "{}", run.stdout);
     assert!(run.stdout.contains("\nbad "), "{}", run.stdout);
-    // A program is told too.
+    // The JSON output lists them too.
     let run = world.jackline(&["status", "--all", "--json"]);
-    assert_eq!(run.sessions(), ["bad", "s1"]);
+    assert_eq!(run.session_ids(), ["bad", "s1"]);
 }
 
 #[test]
 fn log_lists_what_happened() {
-    let world = small();
-    check(
+    let world = small_session();
+    check_output(
         &world,
         &["log"],
         0,
         "\
-#  when  event  what  verdict
+1 bookkeeping record not listed (token usage, successful results); `--all` lists them
+#  when  event  details  verdict
 1  AGO  session_started  test  allow
 2  AGO  prompt_submitted  Ship it.  allow
 3  AGO  tool_proposed  deploy c1 {\"env\":\"prod\"}  deny  `deploy` needs `lint` to have succeeded first
 4  AGO  tool_proposed  lint c2 {}  allow
 5  AGO  tool_finished  c2 ok  allow
   note  line 5: not valid JSON: expected ident at column 2
-6  AGO  usage_reported  10 in, 5 out  allow
 7  AGO  stop_proposed  end_turn  deny  The required file `report.md` is missing.
 8  AGO  tool_proposed  deploy c3 {}  allow",
     );
-    check(
+    check_output(
         &world,
         &["log", "-n", "1"],
         0,
         "\
-7 earlier records; `-n 8` shows them
-#  when  event  what  verdict
+6 earlier records; `-n 7` shows them
+1 bookkeeping record not listed (token usage, successful results); `--all` lists them
+#  when  event  details  verdict
 8  AGO  tool_proposed  deploy c3 {}  allow",
     );
-    check(
+    check_output(
         &world,
         &["log", "--objections", "s1"],
         0,
         "\
-#  when  event  what  verdict
+#  when  event  details  verdict
 3  AGO  tool_proposed  deploy c1 {\"env\":\"prod\"}  deny  `deploy` needs `lint` to have succeeded first
 7  AGO  stop_proposed  end_turn  deny  The required file `report.md` is missing.",
     );
 }
 
 #[test]
-fn log_as_json_is_the_journal_byte_for_byte() {
-    let world = small();
-    let journal = fs::read_to_string(world.journal("s1")).unwrap();
+fn log_lists_bookkeeping_records_only_with_all() {
+    let world = CliWorld::new("");
+    let finished = |call: &str, exit_code: u32| {
+        format!(
+            r#"{{"event":"tool_finished","call":"{call}","status":"ok","exit_code":{exit_code}}}"#
+        )
+    };
+    let proposed = |call: &str| {
+        format!(
+            r#"{{"event":"tool_proposed","call":"{call}","tool":"Bash","args":{{"command":"true"}}}}"#
+        )
+    };
+    let usage = r#"{"event":"usage_reported","input":10,"output":5}"#.to_owned();
+    let events =
+        [proposed("c1"), finished("c1", 0), usage, proposed("c2"), finished("c2", 1)].join("\n");
+    let run = world.stdio(&[events]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+
+    let log = |args: &[&str]| {
+        let run = world.jackline(&[&["log"], args].concat());
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{args:?}");
+        run.stdout
+    };
+    let short = log(&[]);
+    assert!(!short.contains("usage_reported") && !short.contains("c1 ok"), "{short}");
+    // A failed command is always listed.
+    assert!(short.contains("c2 exit code 1"), "{short}");
+    assert!(short.starts_with("2 bookkeeping records not listed"), "{short}");
+    let all = log(&["--all"]);
+    for text in ["usage_reported", "c1 ok", "c2 exit code 1"] {
+        assert!(all.contains(text), "{text}: {all}");
+    }
+    assert!(!all.contains("not listed"), "{all}");
+    // Programs always get every record.
+    assert_eq!(log(&["--json"]), log(&["--json", "--all"]));
+    assert!(log(&["--json"]).contains("usage_reported"));
+}
+
+#[test]
+fn log_json_is_the_journal_byte_for_byte() {
+    let world = small_session();
+    let journal = fs::read_to_string(world.journal_path("s1")).unwrap();
     assert_eq!(world.jackline(&["log", "--json"]).stdout, journal);
     let last = journal.lines().last().unwrap();
     assert_eq!(world.jackline(&["log", "--json", "-n", "1"]).stdout, format!("{last}\n"));
 }
 
-/// A record holds whatever a tool printed, and its hash covers every byte.
+/// A record contains the exact output of a tool, and its hash covers every byte.
 #[test]
-fn log_as_json_keeps_letters_that_a_terminal_would_act_on() {
-    let world = small();
-    let odd =
+fn log_json_does_not_escape_terminal_control_characters() {
+    let world = small_session();
+    let text =
         "del \u{7f} csi \u{9b}31m nel \u{85} esc \u{1b}[31m bel \u{7} zwj \u{200d} bom \u{feff}";
-    let line = json!({"session": "s1", "event": "prompt_submitted", "text": odd}).to_string();
-    assert_eq!(world.stdio(&[&line]).answers(), ["allow"]);
-    let journal = fs::read_to_string(world.journal("s1")).unwrap();
+    let line = json!({"session": "s1", "event": "prompt_submitted", "text": text}).to_string();
+    assert_eq!(world.stdio(&[&line]).decisions(), ["allow"]);
+    let journal = fs::read_to_string(world.journal_path("s1")).unwrap();
     assert_eq!(world.jackline(&["log", "--json"]).stdout, journal);
     let shown = world.jackline(&["show", "--json", "s1", "9"]).stdout;
     assert_eq!(check_line(shown.trim_end().as_bytes()).map(|_| ()), Ok(()));
 }
 
 #[test]
-fn show_shows_one_record_whole() {
-    let world = small();
+fn show_prints_one_complete_record() {
+    let world = small_session();
     let third = "\
 #3 tool_proposed by main AGO (2001-01-01T00:00:02Z)
 deny
@@ -388,39 +429,39 @@ facts
   }
 }
 
-decided by engine 0.1.0 (semantics 9)";
-    check(&world, &["show", "s1", "3"], 0, third);
-    check(&world, &["show", "3"], 0, third);
-    // Without a number: the last objection.
+decided by engine 0.1.0 (semantics 10)";
+    check_output(&world, &["show", "s1", "3"], 0, third);
+    check_output(&world, &["show", "3"], 0, third);
+    // Without a number: the last violation.
     let run = world.jackline(&["show"]);
     assert!(run.stdout.starts_with("#7 stop_proposed"), "{}", run.stdout);
-    let journal = lines(&world.journal("s1"));
+    let journal = read_lines(&world.journal_path("s1"));
     assert_eq!(world.jackline(&["show", "--json", "s1", "3"]).stdout, format!("{}\n", journal[3]));
-    for (args, complaint) in [
+    for (args, error) in [
         (&["show", "s1", "99"][..], "error: session `s1` has no record 99\n"),
-        (&["show", "s1", "x"], "error: `x` is not the number of a record\n"),
+        (&["show", "s1", "x"], "error: `x` is not a record number\n"),
     ] {
         let run = world.jackline(args);
-        assert_eq!((run.code, run.stderr.as_str()), (Some(2), complaint));
+        assert_eq!((run.code, run.stderr.as_str()), (Some(2), error));
     }
 }
 
 #[test]
-fn verify_and_replay_say_that_all_is_well() {
-    let world = small();
-    check(&world, &["verify"], 0, "s1: clean, 9 records, head HASH");
-    check(&world, &["replay"], 0, "s1: proven, 8 verdicts came out the same");
-    let head = check_line(lines(&world.journal("s1"))[8].as_bytes()).unwrap().hash;
-    let bytes = fs::metadata(world.journal("s1")).unwrap().len();
+fn verify_and_replay_report_an_unchanged_journal() {
+    let world = small_session();
+    check_output(&world, &["verify"], 0, "s1: clean, 9 records, head HASH");
+    check_output(&world, &["replay"], 0, "s1: proven, all 8 verdicts are the same");
+    let head = check_line(read_lines(&world.journal_path("s1"))[8].as_bytes()).unwrap().hash;
+    let bytes = fs::metadata(world.journal_path("s1")).unwrap().len();
     let report = json!({"records": 9, "bytes": bytes, "head": head, "findings": [], "more": 0});
-    let shown =
+    let json_output =
         |args: &[&str]| serde_json::from_str::<Value>(&world.jackline(args).stdout).unwrap();
     assert_eq!(
-        shown(&["verify", "--json"]),
+        json_output(&["verify", "--json"]),
         json!({"session": "s1", "clean": true, "report": report})
     );
     assert_eq!(
-        shown(&["replay", "--json"]),
+        json_output(&["replay", "--json"]),
         json!({"session": "s1", "proven": true, "chain": report,
             "replay": {"events": 8, "same": 8, "differ_by_version": 0, "differ_by_fault": 0,
                 "differences": []}})
@@ -428,65 +469,65 @@ fn verify_and_replay_say_that_all_is_well() {
 }
 
 #[test]
-fn a_journal_that_was_changed_is_the_answer_no() {
-    let world = small();
-    let journal = fs::read_to_string(world.journal("s1")).unwrap();
-    fs::write(world.journal("s1"), journal.replacen("Ship it.", "Ship it!", 1)).unwrap();
-    check(
+fn verify_and_replay_reject_a_changed_journal() {
+    let world = small_session();
+    let journal = fs::read_to_string(world.journal_path("s1")).unwrap();
+    fs::write(world.journal_path("s1"), journal.replacen("Ship it.", "Ship it!", 1)).unwrap();
+    check_output(
         &world,
         &["verify"],
         1,
-        "s1: not clean, 9 records, head HASH\n  record 2 tampered: its bytes do not fit its hash",
+        "s1: not clean, 9 records, head HASH\n  record 2 tampered: its bytes do not match its hash",
     );
     let run = world.jackline(&["replay"]);
     assert_eq!(run.code, Some(1));
-    assert!(run.stdout.contains("record 2 tampered: its bytes do not fit its hash"));
+    assert!(run.stdout.contains("record 2 tampered: its bytes do not match its hash"));
 }
 
 #[test]
-fn a_journal_that_was_cut_shuts_the_gate() {
-    let world = small();
-    let journal = fs::read_to_string(world.journal("s1")).unwrap();
+fn a_truncated_journal_denies_every_call() {
+    let world = small_session();
+    let journal = fs::read_to_string(world.journal_path("s1")).unwrap();
     let cut = journal.len() - journal.lines().last().unwrap().len() - 1;
-    fs::write(world.journal("s1"), &journal[..cut]).unwrap();
-    check(
+    fs::write(world.journal_path("s1"), &journal[..cut]).unwrap();
+    check_output(
         &world,
         &["verify"],
         1,
         "s1: not clean, 8 records, head HASH\n  record 8 truncated: it is missing",
     );
     let run = world.stdio(&[r#"{"session":"s1","event":"stop_proposed"}"#]);
-    assert_eq!((run.answers(), run.code), (vec!["deny journal_truncated".to_owned()], Some(3)));
-    assert_eq!(fs::read_to_string(world.journal("s1")).unwrap(), journal[..cut]);
+    assert_eq!((run.decisions(), run.code), (vec!["deny journal_truncated".to_owned()], Some(3)));
+    assert_eq!(fs::read_to_string(world.journal_path("s1")).unwrap(), journal[..cut]);
 }
 
 #[test]
 fn a_session_is_named_by_its_id_a_prefix_or_its_file() {
-    let world = small();
+    let world = small_session();
     world.stdio(&[r#"{"session":"s22","event":"session_started"}"#]);
-    let journal = world.journal("s1").display().to_string();
+    let journal = world.journal_path("s1").display().to_string();
     for name in ["s1", &journal] {
         let run = world.jackline(&["verify", name]);
         assert!(run.stdout.starts_with("s1: clean"), "{run:?}");
     }
     assert!(world.jackline(&["verify", "s2"]).stdout.starts_with("s22: clean"));
-    for (name, complaint) in [
-        ("s", "error: `s` could be "),
-        ("zzz", "error: no session `zzz`; `jackline status --all` lists them\n"),
+    for (name, error) in [
+        ("s", "error: several sessions begin with `s`: "),
+        ("zzz", "error: no session `zzz`; `jackline status --all` lists all sessions\n"),
     ] {
         let run = world.jackline(&["verify", name]);
         assert_eq!(run.code, Some(2));
-        assert!(run.stderr.starts_with(complaint), "{}", run.stderr);
+        assert!(run.stderr.starts_with(error), "{}", run.stderr);
     }
-    // The latest one of this workspace.
+    // The latest session of this workspace.
     assert!(world.jackline(&["verify"]).stdout.starts_with("s22: clean"));
     let run = world.jackline(&["verify", "--all"]);
     assert_eq!((run.code, run.stdout.lines().count()), (Some(0), 2));
 }
 
 #[test]
-fn usage_that_is_wrong_ends_with_2() {
-    let world = World::new("");
+fn invalid_usage_exits_with_2() {
+    let world = CliWorld::new("");
     for args in [
         &["stido"][..],
         &[],
@@ -494,7 +535,7 @@ fn usage_that_is_wrong_ends_with_2() {
         &["stdio", "--session", ""],
         &["stdio", "--nope"],
         &["log", "-n", "x"],
-        &["status", "nobody"],
+        &["status", "unknown"],
         &["status"],
         &["replay"],
     ] {

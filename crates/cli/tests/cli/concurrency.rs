@@ -1,16 +1,16 @@
-//! Eight processes on one session: nothing lost, nothing refused.
+//! Eight processes use one session: no record is lost and no event is denied.
 
 use std::collections::BTreeSet;
 use std::fs::File;
 
-use crate::support::{JACKLINE, World, feed};
+use crate::support::{CliWorld, JACKLINE, run_with_input};
 
 const PROCESSES: usize = 8;
 const EVENTS: usize = 50;
 
 #[test]
 fn eight_processes_on_one_session_lose_nothing() {
-    let world = World::new("");
+    let world = CliWorld::new("");
     let runs: Vec<_> = std::thread::scope(|scope| {
         let started: Vec<_> = (0..PROCESSES)
             .map(|process| {
@@ -31,7 +31,7 @@ fn eight_processes_on_one_session_lose_nothing() {
     });
     for run in &runs {
         assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
-        assert!(run.answers().iter().all(|answer| answer == "allow"), "{:?}", run.answers());
+        assert!(run.decisions().iter().all(|answer| answer == "allow"), "{:?}", run.decisions());
     }
     let answered: BTreeSet<String> =
         runs.iter().flat_map(|run| run.stdout.lines().map(ToOwned::to_owned)).collect();
@@ -43,14 +43,14 @@ fn eight_processes_on_one_session_lose_nothing() {
     let numbers: Vec<u64> = records.iter().map(|record| record.seq).collect();
     assert_eq!(numbers, (1..=(PROCESSES * EVENTS) as u64).collect::<Vec<_>>());
     assert!(records.iter().all(|record| record.notes.is_empty()));
-    world.prove("s");
+    world.verify_and_replay("s");
 }
 
-/// Every process starts, sends one event and ends, as hooks do.
+/// Every process starts, sends one event and exits, as hooks do.
 #[test]
 fn short_lived_processes_on_one_session_lose_nothing() {
     const EACH: usize = 20;
-    let world = World::new("");
+    let world = CliWorld::new("");
     std::thread::scope(|scope| {
         for process in 0..PROCESSES {
             let world = &world;
@@ -67,45 +67,48 @@ fn short_lived_processes_on_one_session_lose_nothing() {
     });
     let numbers: Vec<u64> = world.records("s").iter().map(|record| record.seq).collect();
     assert_eq!(numbers, (1..=(PROCESSES * EACH) as u64).collect::<Vec<_>>());
-    world.prove("s");
+    world.verify_and_replay("s");
 }
 
-/// A session that somebody else holds.
-fn held() -> (World, File) {
-    let world = World::new("");
+/// A session that another process has locked.
+fn locked_session() -> (CliWorld, File) {
+    let world = CliWorld::new("");
     world.stdio(&[r#"{"session":"s","event":"session_started"}"#]);
-    let journal = File::open(world.journal("s")).unwrap();
+    let journal = File::open(world.journal_path("s")).unwrap();
     journal.lock().unwrap();
     (world, journal)
 }
 
 #[test]
-fn a_session_that_is_held_for_too_long_is_denied_and_goes_on_when_it_is_free() {
-    let (world, journal) = held();
+fn a_session_that_is_locked_for_too_long_is_denied_and_continues_when_it_is_free() {
+    let (world, journal) = locked_session();
     let line = r#"{"session":"s","event":"tool_proposed","call":"c","tool":"t","args":{}}"#;
     let run = world.stdio(&[line]);
-    assert_eq!((run.answers(), run.code), (vec!["deny store_busy".to_owned()], Some(3)));
+    assert_eq!((run.decisions(), run.code), (vec!["deny store_busy".to_owned()], Some(3)));
     assert_eq!(
-        run.verdicts()[0]["violations"][0]["message"],
-        "the guard is broken, not the call: session is held by another process for more than 10 s"
+        run.json_lines()[0]["violations"][0]["message"],
+        "the guard is broken, not the call: another process has locked the session for more than 10 s"
     );
     journal.unlock().unwrap();
-    assert_eq!(world.stdio(&[line]).answers(), ["allow"]);
+    assert_eq!(world.stdio(&[line]).decisions(), ["allow"]);
     assert_eq!(world.records("s").len(), 2);
-    world.prove("s");
+    world.verify_and_replay("s");
 }
 
-/// Whoever only looks must not wait for ever either.
+/// Commands that only read must not wait forever either.
 #[test]
-fn a_look_at_a_session_that_is_held_comes_to_an_end() {
-    let (world, _journal) = held();
+fn a_command_that_reads_a_locked_session_ends() {
+    let (world, _journal) = locked_session();
     let codes: Vec<Option<i32>> = std::thread::scope(|scope| {
-        let looks = ["verify", "replay", "log", "show", "status"].map(|command| {
-            let mut look = world.command("timeout");
-            look.args(["15", JACKLINE, command, "s"]);
-            scope.spawn(move || feed(&mut look, b"").code)
+        let readers = ["verify", "replay", "log", "show", "status"].map(|command| {
+            let mut reader = world.command("timeout");
+            reader.args(["15", JACKLINE, command, "s"]);
+            scope.spawn(move || run_with_input(&mut reader, b"").code)
         });
-        looks.into_iter().map(|look| look.join().unwrap()).collect()
+        readers.into_iter().map(|reader| reader.join().unwrap()).collect()
     });
-    assert!(codes.iter().all(|code| *code != Some(124)), "cut off after 15 s: {codes:?}");
+    assert!(
+        codes.iter().all(|code| *code != Some(124)),
+        "a command ran for more than 15 s: {codes:?}"
+    );
 }

@@ -1,5 +1,5 @@
-//! What becomes of definitions in the hands of people: broken, mended, made of
-//! several files, in layers, and of things that are no files at all.
+//! Definitions as people use them: broken and fixed, split into several files, in layers, and paths
+//! that are not regular files.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,177 +10,191 @@ use jackline_engine::Digest;
 use jackline_engine::facts::DefinitionFact;
 use serde_json::{Value, json};
 
-use crate::support::{JACKLINE, Run, World, feed};
-use crate::words::{
-    all_words, finish, message, prompt, propose, run, started, stop, tell, tell_by, tell_one, words,
+use crate::session_events::{
+    human_prompt, send_event, send_events, send_events_with, session_started, shell_proposed,
+    stop_proposed, tool_finished, tool_proposed, verdict_summaries, verdict_summary,
+    violation_message,
 };
+use crate::support::{CliOutput, CliWorld, JACKLINE, run_with_input};
 
 const ONE_STEP: &str = "limits: { steps: 1 }\n";
 const BROKEN: &str = "limitz: { steps: 1 }\n";
 
-fn write(world: &World, name: &str, text: &str) {
-    fs::write(world.work().join(name), text).unwrap();
+fn write_file(world: &CliWorld, name: &str, text: &str) {
+    fs::write(world.workspace().join(name), text).unwrap();
 }
 
-/// What `check` says, and with which code it ends.
-fn check(world: &World) -> (Option<i32>, String) {
+/// Returns the exit status and the output of `check`.
+fn check(world: &CliWorld) -> (Option<i32>, String) {
     let run = world.jackline(&["check"]);
     (run.code, format!("{}{}", run.stdout, run.stderr))
 }
 
-fn checksum(world: &World) -> Value {
+fn definition_checksum(world: &CliWorld) -> Value {
     let run = world.jackline(&["check", "--json"]);
     serde_json::from_str::<Value>(&run.stdout).unwrap()["checksum"].clone()
 }
 
-/// What the agent is told about its definition.
-fn told(verdict: &Value) -> &str {
+/// Returns the feedback about the definition that the agent receives.
+fn definition_feedback(verdict: &Value) -> &str {
     let feedback = verdict["feedback"].as_array().map_or(&[][..], Vec::as_slice);
     let own = feedback.iter().find(|feedback| feedback["provider"] == "Definition");
     own.map_or("", |feedback| feedback["summary"].as_str().unwrap())
 }
 
-/// Two calls under a limit of one.
-fn is_limited(world: &World, session: &str) -> bool {
-    let verdicts = tell(world, session, &[run("a", "ls"), run("b", "ls")]);
-    all_words(&verdicts) == ["allow", "stop steps"]
+/// Returns whether the second of two calls exceeds the limit.
+fn is_limited(world: &CliWorld, session: &str) -> bool {
+    let verdicts =
+        send_events(world, session, &[shell_proposed("a", "ls"), shell_proposed("b", "ls")]);
+    verdict_summaries(&verdicts) == ["allow", "stop steps"]
 }
 
 #[test]
-fn a_definition_that_breaks_under_a_session_is_told_and_stays_in_force() {
-    let world = World::new(ONE_STEP);
-    tell_one(&world, "s", started());
-    write(&world, "jackline.yaml", BROKEN);
+fn a_definition_that_breaks_during_a_session_is_reported_and_stays_in_force() {
+    let world = CliWorld::new(ONE_STEP);
+    send_event(&world, "s", session_started());
+    write_file(&world, "jackline.yaml", BROKEN);
     let reason = format!(
         "{}:1:1: unknown key `limitz` in the definition; did you mean `limits`?",
-        world.work().join("jackline.yaml").display()
+        world.workspace().join("jackline.yaml").display()
     );
-    let verdict = tell_one(&world, "s", prompt());
+    let verdict = send_event(&world, "s", human_prompt());
     assert_eq!(
-        told(&verdict),
+        definition_feedback(&verdict),
         format!("The definition no longer loads, so the last good one stays in force: {reason}")
     );
     assert!(verdict["context"].as_str().unwrap().contains("<feedback provider='Definition'"));
     assert!(is_limited(&world, "s"));
     let log = world.jackline(&["log", "s"]).stdout;
-    let note = format!("the definition no longer loads, the last good one is in force: {reason}");
+    let note =
+        format!("the definition no longer loads; the last valid one stays in force: {reason}");
     assert!(log.contains(&note), "{log}");
 
-    // Mended, it is another one, and for the next session.
-    write(&world, "jackline.yaml", "limits: { steps: 9 }\n");
-    tell_one(&world, "t", started());
-    let verdict = tell_one(&world, "t", prompt());
-    assert_eq!((words(&verdict).as_str(), told(&verdict)), ("allow", ""));
+    // The fixed file is a new definition, which the next session uses.
+    write_file(&world, "jackline.yaml", "limits: { steps: 9 }\n");
+    send_event(&world, "t", session_started());
+    let verdict = send_event(&world, "t", human_prompt());
+    assert_eq!((verdict_summary(&verdict).as_str(), definition_feedback(&verdict)), ("allow", ""));
     assert!(!is_limited(&world, "t"));
-    world.prove("s");
-    world.prove("t");
+    world.verify_and_replay("s");
+    world.verify_and_replay("t");
 }
 
 #[test]
-fn a_session_that_begins_under_a_broken_definition_hears_of_it() {
-    let world = World::new(ONE_STEP);
-    tell_one(&world, "s", started());
-    write(&world, "jackline.yaml", BROKEN);
-    let run = tell_by(&mut world.command(JACKLINE), "t", &[started(), prompt()]);
+fn a_session_that_starts_under_a_broken_definition_gets_a_warning() {
+    let world = CliWorld::new(ONE_STEP);
+    send_event(&world, "s", session_started());
+    write_file(&world, "jackline.yaml", BROKEN);
+    let run =
+        send_events_with(&mut world.command(JACKLINE), "t", &[session_started(), human_prompt()]);
     let good = Digest::of(ONE_STEP.as_bytes());
     let start = format!(
         "warning: the definition does not load, and the last good one ({good}) stays in force in \
          session `t`: "
     );
     assert!(run.stderr.starts_with(&start) && run.stderr.lines().count() == 1, "{}", run.stderr);
-    for verdict in &run.verdicts() {
-        assert!(told(verdict).contains("unknown key `limitz`"), "{verdict}");
+    for verdict in &run.json_lines() {
+        assert!(definition_feedback(verdict).contains("unknown key `limitz`"), "{verdict}");
     }
     assert!(is_limited(&world, "t"));
     let log = world.jackline(&["log", "t"]).stdout;
     assert!(log.contains("the definition does not load, and the last good one ("), "{log}");
-    world.prove("t");
+    world.verify_and_replay("t");
 }
 
 #[test]
-fn without_a_last_good_definition_everything_is_denied_until_it_is_mended() {
-    let world = World::new(BROKEN);
-    let events = [started(), prompt(), run("a", "ls"), finish("a"), stop()];
-    let denied = tell_by(&mut world.command(JACKLINE), "s", &events);
+fn without_a_last_good_definition_everything_is_denied_until_it_is_fixed() {
+    let world = CliWorld::new(BROKEN);
+    let events = [
+        session_started(),
+        human_prompt(),
+        shell_proposed("a", "ls"),
+        tool_finished("a"),
+        stop_proposed(),
+    ];
+    let denied = send_events_with(&mut world.command(JACKLINE), "s", &events);
     assert_eq!(denied.code, Some(3));
-    for verdict in &denied.verdicts() {
-        assert_eq!(words(verdict), "deny definition");
-        assert!(message(verdict).starts_with("the guard is broken, not the call: "));
-        assert!(message(verdict).ends_with("did you mean `limits`?"));
+    for verdict in &denied.json_lines() {
+        assert_eq!(verdict_summary(verdict), "deny definition");
+        assert!(violation_message(verdict).starts_with("the guard is broken, not the call: "));
+        assert!(violation_message(verdict).ends_with("did you mean `limits`?"));
         assert_eq!(
             verdict["violations"][0]["correction"],
-            "mend the definition (`jackline check`), then send it again; a person can look \
-             with `jackline status`, or pass for a while \
+            "fix the definition (`jackline check` shows the errors), then send the event again; a person can check \
+             with `jackline status`, or turn the guard off for a while \
              with `jackline off --for 30m --why …`"
         );
     }
-    assert!(!world.journal("s").exists());
-    write(&world, "jackline.yaml", ONE_STEP);
-    assert_eq!(words(&tell_one(&world, "s", started())), "allow");
-    world.prove("s");
+    assert!(!world.journal_path("s").exists());
+    write_file(&world, "jackline.yaml", ONE_STEP);
+    assert_eq!(verdict_summary(&send_event(&world, "s", session_started())), "allow");
+    world.verify_and_replay("s");
 }
 
 #[test]
-fn a_file_that_is_extended_is_a_part_of_the_definition() {
-    let world = World::new("extends: ./base.yaml\n");
-    write(&world, "base.yaml", "limits: { steps: 9 }\n");
-    let before = checksum(&world);
-    tell_one(&world, "s", started());
-    write(&world, "base.yaml", ONE_STEP);
-    assert_ne!(checksum(&world), before);
-    // For the next session.
-    assert_eq!(told(&tell_one(&world, "s", prompt())), "");
+fn an_extended_file_is_a_part_of_the_definition() {
+    let world = CliWorld::new("extends: ./base.yaml\n");
+    write_file(&world, "base.yaml", "limits: { steps: 9 }\n");
+    let before = definition_checksum(&world);
+    send_event(&world, "s", session_started());
+    write_file(&world, "base.yaml", ONE_STEP);
+    assert_ne!(definition_checksum(&world), before);
+    // The change is for the next session.
+    assert_eq!(definition_feedback(&send_event(&world, "s", human_prompt())), "");
     let changed = world.records("s").pop().unwrap().facts.definition;
     assert!(matches!(changed, Some(DefinitionFact::Changed { .. })), "{changed:?}");
     assert!(!is_limited(&world, "s"));
     assert!(is_limited(&world, "t"));
 
-    // Broken, it leaves the last good one.
-    write(&world, "base.yaml", BROKEN);
-    let verdict = tell_one(&world, "u", started());
-    assert!(told(&verdict).contains("base.yaml:1:1: unknown key `limitz`"), "{verdict}");
+    // If the extended file is broken, the last good definition stays in force.
+    write_file(&world, "base.yaml", BROKEN);
+    let verdict = send_event(&world, "u", session_started());
+    assert!(
+        definition_feedback(&verdict).contains("base.yaml:1:1: unknown key `limitz`"),
+        "{verdict}"
+    );
     assert!(is_limited(&world, "u"));
-    fs::remove_file(world.work().join("base.yaml")).unwrap();
-    let verdict = tell_one(&world, "v", started());
-    assert!(told(&verdict).contains("No such file or directory"), "{verdict}");
+    fs::remove_file(world.workspace().join("base.yaml")).unwrap();
+    let verdict = send_event(&world, "v", session_started());
+    assert!(definition_feedback(&verdict).contains("No such file or directory"), "{verdict}");
     assert!(is_limited(&world, "v"));
-    ["s", "t", "u", "v"].iter().for_each(|session| world.prove(session));
+    ["s", "t", "u", "v"].iter().for_each(|session| world.verify_and_replay(session));
 }
 
 #[test]
-fn a_file_that_is_extended_is_written_by_no_agent() {
-    let world = World::new("extends: ./team/base.yaml\n");
-    fs::create_dir(world.work().join("team")).unwrap();
-    write(&world, "team/base.yaml", ONE_STEP.replace('1', "99").as_str());
+fn an_agent_cannot_write_an_extended_file() {
+    let world = CliWorld::new("extends: ./team/base.yaml\n");
+    fs::create_dir(world.workspace().join("team")).unwrap();
+    write_file(&world, "team/base.yaml", ONE_STEP.replace('1', "99").as_str());
     let write_base = json!({"file_path": "team/base.yaml", "content": ""});
-    let verdicts = tell(
+    let verdicts = send_events(
         &world,
         "s",
         &[
-            propose("a", "Write", &write_base),
-            run("b", "echo 'mode: observe' >> team/base.yaml"),
-            run("c", "rm -rf team"),
-            run("d", "cat team/base.yaml"),
-            finish("d"),
-            run("e", "./opaque"),
+            tool_proposed("a", "Write", &write_base),
+            shell_proposed("b", "echo 'mode: observe' >> team/base.yaml"),
+            shell_proposed("c", "rm -rf team"),
+            shell_proposed("d", "cat team/base.yaml"),
+            tool_finished("d"),
+            shell_proposed("e", "./opaque"),
         ],
     );
     let denied = "deny protected_write";
-    assert_eq!(all_words(&verdicts), [denied, denied, denied, "allow", "allow", "allow"]);
-    write(&world, "team/base.yaml", "mode: observe\n");
-    let verdict = tell_one(&world, "s", finish("e"));
-    assert_eq!(words(&verdict), "pause changed_during_call");
-    let base = fs::read_to_string(world.work().join("team/base.yaml")).unwrap();
+    assert_eq!(verdict_summaries(&verdicts), [denied, denied, denied, "allow", "allow", "allow"]);
+    write_file(&world, "team/base.yaml", "mode: observe\n");
+    let verdict = send_event(&world, "s", tool_finished("e"));
+    assert_eq!(verdict_summary(&verdict), "pause changed_during_call");
+    let base = fs::read_to_string(world.workspace().join("team/base.yaml")).unwrap();
     assert_eq!(base, "limits: { steps: 99 }\n");
-    world.prove("s");
+    world.verify_and_replay("s");
 }
 
 #[test]
-fn what_cannot_be_extended_is_named_with_its_place() {
+fn a_file_that_cannot_be_extended_is_named_with_its_position() {
     for (source, problem) in [
         (
             "extends: ./jackline.yaml\n",
-            "1:10: this extends itself: `jackline.yaml` → `jackline.yaml`",
+            "1:10: this file extends itself: `jackline.yaml` → `jackline.yaml`",
         ),
         (
             "name: a/b\nextends: [./gone.yaml]\n",
@@ -188,95 +202,98 @@ fn what_cannot_be_extended_is_named_with_its_place() {
         ),
         (
             "extends: [../base.yaml]\n",
-            "1:11: `../base.yaml` leads out of the directory of the definition; extend files in that \
+            "1:11: `../base.yaml` is outside the directory of the definition; extend files in that \
              directory or below it",
         ),
         (
             "extends: [a/../../base.yaml]\n",
-            "1:11: `a/../../base.yaml` leads out of the directory of the definition; extend files in \
+            "1:11: `a/../../base.yaml` is outside the directory of the definition; extend files in \
              that directory or below it",
         ),
         (
             "extends: [/srv/base.yaml]\n",
-            "1:11: `/srv/base.yaml` is not in this directory; name it from the file that extends it, \
-             such as ./base.yaml",
+            "1:11: `/srv/base.yaml` is not a relative path; write a path relative to the file that \
+             extends it, such as ./base.yaml",
         ),
         (
             "extends: [~/base.yaml]\n",
-            "1:11: `~/base.yaml` is not in this directory; name it from the file that extends it, \
-             such as ./base.yaml",
+            "1:11: `~/base.yaml` is not a relative path; write a path relative to the file that \
+             extends it, such as ./base.yaml",
         ),
         ("extends: [./]\n", "1:11: can't read `.`: it is not a regular file"),
     ] {
-        let world = World::new(source);
+        let world = CliWorld::new(source);
         let expected = format!("jackline.yaml:{problem}\nerror: 1 problem in `jackline.yaml`\n");
         assert_eq!(check(&world), (Some(1), expected));
-        let run = tell_by(&mut world.command(JACKLINE), "s", &[started()]);
-        assert_eq!(run.answers(), ["deny definition"]);
+        let run = send_events_with(&mut world.command(JACKLINE), "s", &[session_started()]);
+        assert_eq!(run.decisions(), ["deny definition"]);
     }
-    let world = World::new("extends: ./a.yaml\n");
-    write(&world, "a.yaml", "extends: [./b.yaml]\n");
-    write(&world, "b.yaml", "extends: [pack/git, ./a.yaml]\n");
+    let world = CliWorld::new("extends: ./a.yaml\n");
+    write_file(&world, "a.yaml", "extends: [./b.yaml]\n");
+    write_file(&world, "b.yaml", "extends: [pack/git, ./a.yaml]\n");
     assert_eq!(
         check(&world),
         (
             Some(1),
-            "b.yaml:1:21: this extends itself: `jackline.yaml` → `a.yaml` → `b.yaml` → `a.yaml`\n\
+            "b.yaml:1:21: this file extends itself: `jackline.yaml` → `a.yaml` → `b.yaml` → `a.yaml`\n\
              error: 1 problem in `jackline.yaml`\n"
                 .to_owned()
         )
     );
 }
 
-/// Who would wait for a pipe to be written to would wait for ever, and no
-/// answer is a denial nowhere but here.
+/// Opening a pipe without a writer would block forever, and a hook without an answer lets the call
+/// through.
 #[test]
-fn what_is_no_file_is_not_waited_for() {
+fn a_path_that_is_not_a_regular_file_does_not_block() {
     let make_pipe = |path: PathBuf| {
         assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
     };
-    let in_time = |world: &World, args: &[&str], input: &str| {
+    let in_time = |world: &CliWorld, args: &[&str], input: &str| {
         let mut command = world.command("timeout");
         command.args(["20", JACKLINE]).args(args);
-        let run = feed(&mut command, input.as_bytes());
-        assert_ne!(run.code, Some(124), "cut off after 20 s");
+        let run = run_with_input(&mut command, input.as_bytes());
+        assert_ne!(run.code, Some(124), "timed out after 20 s");
         run
     };
     let start = r#"{"session":"s","event":"session_started"}"#;
 
-    for what in ["pipe", "endless"] {
-        let world = World::new("extends: ./base.yaml\n");
-        let base = world.work().join("base.yaml");
-        match what {
+    for kind in ["pipe", "endless"] {
+        let world = CliWorld::new("extends: ./base.yaml\n");
+        let base = world.workspace().join("base.yaml");
+        match kind {
             "pipe" => make_pipe(base),
             _ => symlink("/dev/zero", base).unwrap(),
         }
         let run = in_time(&world, &["check"], "");
         assert_eq!(run.code, Some(1));
         assert!(run.stdout.contains("can't read `base.yaml`: it is not a regular file"), "{run:?}");
-        assert_eq!(in_time(&world, &["stdio"], start).answers(), ["deny definition"]);
+        assert_eq!(in_time(&world, &["stdio"], start).decisions(), ["deny definition"]);
     }
 
-    // One that became a pipe under a session.
-    let world = World::new("extends: ./base.yaml\n");
-    write(&world, "base.yaml", ONE_STEP);
-    tell_one(&world, "s", started());
-    fs::remove_file(world.work().join("base.yaml")).unwrap();
-    make_pipe(world.work().join("base.yaml"));
+    // A file that is replaced by a pipe during a session.
+    let world = CliWorld::new("extends: ./base.yaml\n");
+    write_file(&world, "base.yaml", ONE_STEP);
+    send_event(&world, "s", session_started());
+    fs::remove_file(world.workspace().join("base.yaml")).unwrap();
+    make_pipe(world.workspace().join("base.yaml"));
     let line = r#"{"session":"s","event":"prompt_submitted","source":"human","text":"go"}"#;
     let run = in_time(&world, &["stdio"], line);
-    assert!(told(&run.verdicts()[0]).contains("it is not a regular file"), "{run:?}");
-    world.prove("s");
+    assert!(
+        definition_feedback(&run.json_lines()[0]).contains("it is not a regular file"),
+        "{run:?}"
+    );
+    world.verify_and_replay("s");
 }
 
-/// A machine with an owner, a person on it, and a repository.
-struct Machine {
-    world: World,
+/// A machine with a managed definition, a user definition and a repository definition.
+struct LayeredMachine {
+    world: CliWorld,
 }
 
-impl Machine {
+impl LayeredMachine {
     fn new(managed: Option<&str>, user: &str, repository: &str) -> Self {
-        let world = World::new(repository);
+        let world = CliWorld::new(repository);
         fs::create_dir_all(world.root().join("config/jackline")).unwrap();
         fs::write(world.root().join("config/jackline/jackline.yaml"), user).unwrap();
         if let Some(managed) = managed {
@@ -295,107 +312,119 @@ impl Machine {
         command
     }
 
-    fn jackline(&self, args: &[&str]) -> Run {
-        feed(self.command().args(args), b"")
+    fn jackline(&self, args: &[&str]) -> CliOutput {
+        run_with_input(self.command().args(args), b"")
     }
 
-    fn tell(&self, session: &str, events: &[Value]) -> Vec<Value> {
-        tell_by(&mut self.command(), session, events).verdicts()
+    fn send_events(&self, session: &str, events: &[Value]) -> Vec<Value> {
+        send_events_with(&mut self.command(), session, events).json_lines()
     }
 
-    /// The decision on a force push, and whether it is enforced.
+    /// Returns the decision on a force push, and whether it is enforced.
     fn force_push(&self, session: &str) -> (String, bool) {
-        let verdict = self.tell(session, &[run("c", "git push -f origin work")]).remove(0);
-        (words(&verdict), verdict["enforced"].as_bool().unwrap_or(true))
+        let verdict =
+            self.send_events(session, &[shell_proposed("c", "git push -f origin work")]).remove(0);
+        (verdict_summary(&verdict), verdict["enforced"].as_bool().unwrap_or(true))
     }
 
     fn is_effective(&self, line: &str) -> bool {
-        let shown = self.jackline(&["check", "--effective"]).stdout;
-        // Columns are as wide as they have to be.
-        let plain = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-        shown.lines().any(|shown| plain(shown) == line)
+        let output = self.jackline(&["check", "--effective"]).stdout;
+        // Column widths depend on the content.
+        let collapse = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        output.lines().any(|row| collapse(row) == line)
     }
 
-    fn prove(&self, session: &str) {
-        self.world.prove(session);
+    fn verify_and_replay(&self, session: &str) {
+        self.world.verify_and_replay(session);
     }
 }
 
-const RULE: &str = "`git/push-force` denies `git push` under a condition";
+const FORCE_PUSH_RULE: &str = "`git/push-force` denies `git push` under a condition";
 
 #[test]
 fn a_repository_cannot_silence_what_a_person_enforces_until_they_trust_it() {
-    let machine = Machine::new(None, "extends: [pack/git]\n", "mode: observe\n");
+    let machine = LayeredMachine::new(None, "extends: [pack/git]\n", "mode: observe\n");
     assert_eq!(machine.force_push("s"), ("deny git/push-force".to_owned(), true));
-    assert!(machine.is_effective(&format!("rule user, pack git {RULE}")));
+    assert!(machine.is_effective(&format!("rule user, pack git {FORCE_PUSH_RULE}")));
     assert!(machine.is_effective("setting user mode: enforce"));
     assert!(machine.is_effective(
-        "`mode: observe` (repository) ignored: the user layer enforces; `jackline trust` would let it"
+        "`mode: observe` (repository) ignored: the user layer enforces; `jackline trust` would allow it"
     ));
 
     assert_eq!(machine.jackline(&["trust", "--yes"]).code, Some(0));
     assert_eq!(machine.force_push("t"), ("deny git/push-force".to_owned(), false));
     assert!(machine.is_effective("setting repository mode: observe"));
     assert!(machine.is_effective(
-        "`mode: enforce` (user) ignored: the repository layer says otherwise, and its file is trusted"
+        "`mode: enforce` (user) ignored: the repository layer overrides it, and its file is trusted"
     ));
-    // What began before goes on as it began.
-    assert_eq!(machine.tell("s", &[prompt()])[0]["decision"], "allow");
-    machine.prove("s");
-    machine.prove("t");
+    // A session that started before the change keeps its definition.
+    assert_eq!(machine.send_events("s", &[human_prompt()])[0]["decision"], "allow");
+    machine.verify_and_replay("s");
+    machine.verify_and_replay("t");
 }
 
 #[test]
-fn nobody_silences_what_the_owner_of_the_machine_enforces() {
-    let machine = Machine::new(Some("extends: [pack/git]\n"), "mode: observe\n", "mode: observe\n");
+fn a_repository_cannot_silence_the_managed_layer() {
+    let machine =
+        LayeredMachine::new(Some("extends: [pack/git]\n"), "mode: observe\n", "mode: observe\n");
     for session in ["s", "t"] {
         assert_eq!(machine.force_push(session), ("deny git/push-force".to_owned(), true));
-        assert!(machine.is_effective(&format!("rule managed, pack git {RULE}")));
+        assert!(machine.is_effective(&format!("rule managed, pack git {FORCE_PUSH_RULE}")));
         assert!(machine.is_effective("`mode: observe` (user) ignored: the managed layer enforces"));
-        machine.prove(session);
+        machine.verify_and_replay(session);
         machine.jackline(&["trust", "--yes"]);
     }
 }
 
 #[test]
-fn a_layer_above_is_as_protected_as_the_repositorys_own_file() {
-    let machine = Machine::new(Some("limits: { steps: 50 }\n"), "limits: { steps: 40 }\n", "");
+fn upper_layers_are_as_protected_as_the_file_of_the_repository() {
+    let machine =
+        LayeredMachine::new(Some("limits: { steps: 50 }\n"), "limits: { steps: 40 }\n", "");
     let root = machine.world.root();
     let managed = root.join("managed.yaml");
     let write = |path: PathBuf| json!({"file_path": path, "content": ""});
-    let verdicts = machine.tell(
+    let verdicts = machine.send_events(
         "s",
         &[
-            started(),
-            propose("a", "Write", &write(managed.clone())),
-            propose("b", "Edit", &write(root.join("config/jackline/jackline.yaml"))),
-            run("c", &format!("rm -rf {}", root.join("config").display())),
-            run("d", "./opaque"),
+            session_started(),
+            tool_proposed("a", "Write", &write(managed.clone())),
+            tool_proposed("b", "Edit", &write(root.join("config/jackline/jackline.yaml"))),
+            shell_proposed("c", &format!("rm -rf {}", root.join("config").display())),
+            shell_proposed("d", "./opaque"),
         ],
     );
     let denied = "deny protected_write";
-    assert_eq!(all_words(&verdicts), ["allow", denied, denied, denied, "allow"]);
+    assert_eq!(verdict_summaries(&verdicts), ["allow", denied, denied, denied, "allow"]);
     fs::write(&managed, "mode: observe\n").unwrap();
-    assert_eq!(words(&machine.tell("s", &[finish("d")])[0]), "pause changed_during_call");
+    assert_eq!(
+        verdict_summary(&machine.send_events("s", &[tool_finished("d")])[0]),
+        "pause changed_during_call"
+    );
     assert_eq!(fs::read_to_string(&managed).unwrap(), "limits: { steps: 50 }\n");
-    machine.prove("s");
+    machine.verify_and_replay("s");
 }
 
 #[test]
-fn a_layer_that_breaks_is_told_and_one_that_is_gone_shuts_the_gate() {
-    let machine = Machine::new(None, ONE_STEP, "mode: observe\n");
-    machine.tell("s", &[started()]);
+fn a_broken_layer_is_reported_and_a_missing_managed_layer_denies_everything() {
+    let machine = LayeredMachine::new(None, ONE_STEP, "mode: observe\n");
+    machine.send_events("s", &[session_started()]);
     let user = machine.world.root().join("config/jackline/jackline.yaml");
     fs::write(&user, BROKEN).unwrap();
-    let verdicts = machine.tell("t", &[started(), run("a", "ls"), run("b", "ls")]);
-    assert!(told(&verdicts[0]).contains("config/jackline/jackline.yaml:1:1: unknown key `limitz`"));
-    assert_eq!(words(&verdicts[2]), "stop steps");
-    machine.prove("t");
+    let verdicts = machine.send_events(
+        "t",
+        &[session_started(), shell_proposed("a", "ls"), shell_proposed("b", "ls")],
+    );
+    assert!(
+        definition_feedback(&verdicts[0])
+            .contains("config/jackline/jackline.yaml:1:1: unknown key `limitz`")
+    );
+    assert_eq!(verdict_summary(&verdicts[2]), "stop steps");
+    machine.verify_and_replay("t");
 
-    // The owner's layer must be there, or nobody knows what is enforced.
+    // Without the managed layer, Jackline cannot know what is enforced.
     let mut command = machine.command();
     command.env("JACKLINE_MANAGED", machine.world.root().join("gone.yaml"));
-    let other = World::new("");
-    let run = tell_by(command.current_dir(other.work()), "u", &[started()]);
-    assert_eq!(run.answers(), ["deny definition"]);
+    let other = CliWorld::new("");
+    let run = send_events_with(command.current_dir(other.workspace()), "u", &[session_started()]);
+    assert_eq!(run.decisions(), ["deny definition"]);
 }

@@ -1,14 +1,14 @@
-//! Disks that are full, read-only or not there, and what is left on a good one.
+//! Tests with full, read-only and missing disks, and of the files on a good disk.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use jackline_engine::FaultKind;
-use jackline_journal::Note;
+use jackline_journal::JournalNote;
 use serde_json::{Value, json};
 
-use crate::support::{JACKLINE, Run, World, feed};
+use crate::support::{CliOutput, CliWorld, JACKLINE, run_with_input};
 
 fn event(n: usize, id: bool, bytes: usize) -> String {
     let id = if id { format!(r#""id":"e{n}","#) } else { String::new() };
@@ -18,16 +18,16 @@ fn event(n: usize, id: bool, bytes: usize) -> String {
     )
 }
 
-/// Runs `jackline stdio` where no file may grow beyond some blocks of 512 bytes.
-fn limited(world: &World, blocks: u32, lines: &[String]) -> Run {
+/// Runs `jackline stdio` with a file size limit, in blocks of 512 bytes.
+fn run_with_file_limit(world: &CliWorld, blocks: u32, lines: &[String]) -> CliOutput {
     let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec {JACKLINE} stdio");
     let input = lines.join("\n");
-    feed(world.command("sh").args(["-c", &script]), input.as_bytes())
+    run_with_input(world.command("sh").args(["-c", &script]), input.as_bytes())
 }
 
-/// The verdicts that were decided are in the journal, with the same bytes and
-/// in the same order; those that were not are nowhere.
-fn check_recorded(world: &World, run: &Run) {
+/// The journal contains exactly the verdicts that were decided, with the same bytes and in the same
+/// order.
+fn check_recorded(world: &CliWorld, run: &CliOutput) {
     let decided: Vec<&str> =
         run.stdout.lines().filter(|line| !line.contains(r#""error":{"#)).collect();
     let recorded: Vec<String> =
@@ -37,98 +37,99 @@ fn check_recorded(world: &World, run: &Run) {
 
 #[test]
 fn a_full_disk_denies_loses_nothing_and_recovers() {
-    let world = World::new("");
+    let world = CliWorld::new("");
     let lines: Vec<String> = (0..40).map(|n| event(n, false, 2000)).collect();
-    let run = limited(&world, 64, &lines);
+    let run = run_with_file_limit(&world, 64, &lines);
     assert_eq!((run.code, run.stderr.as_str()), (Some(3), ""));
-    let answers = run.answers();
+    let answers = run.decisions();
     assert_eq!(answers.len(), lines.len());
     assert_eq!((answers[0].as_str(), answers[39].as_str()), ("allow", "deny store_full"));
     let denied: Vec<Value> =
-        run.verdicts().into_iter().filter(|verdict| verdict["decision"] == "deny").collect();
+        run.json_lines().into_iter().filter(|verdict| verdict["decision"] == "deny").collect();
     for verdict in &denied {
         assert_eq!(verdict["violations"][0]["type"], "guard_fault");
         let message = verdict["violations"][0]["message"].as_str().unwrap();
         assert!(message.starts_with("the guard is broken, not the call: "), "{message}");
         assert_eq!(
             verdict["violations"][0]["correction"],
-            "free some space, then send it again; a person can look with `jackline status`, or pass for a while with `jackline off \
+            "free some space, then send the event again; a person can check with `jackline status`, or turn the guard off for a while with `jackline off \
              --for 30m --why …`"
         );
     }
     check_recorded(&world, &run);
-    world.prove("s");
+    world.verify_and_replay("s");
 
-    // With room again the session goes on.
+    // With free space the session continues.
     let records = world.records("s").len();
     let run = world.stdio(&[&event(40, false, 2000)]);
-    assert_eq!((run.answers(), run.code), (vec!["allow".to_owned()], Some(0)));
+    assert_eq!((run.decisions(), run.code), (vec!["allow".to_owned()], Some(0)));
     assert_eq!(world.records("s").len(), records + 1);
-    world.prove("s");
+    world.verify_and_replay("s");
 }
 
 #[test]
-fn the_first_record_with_room_again_says_that_there_was_none() {
-    let world = World::new("");
+fn the_next_record_notes_that_the_disk_was_full() {
+    let world = CliWorld::new("");
     // One event too large for the disk between two that fit.
     let lines = [event(0, false, 10), event(1, false, 60_000), event(2, false, 10)];
-    let run = limited(&world, 64, &lines);
-    assert_eq!(run.answers(), ["allow", "deny store_full", "allow"]);
+    let run = run_with_file_limit(&world, 64, &lines);
+    assert_eq!(run.decisions(), ["allow", "deny store_full", "allow"]);
     check_recorded(&world, &run);
     let notes = &world.records("s")[1].notes;
-    let full =
-        |note: &Note| matches!(note, Note::Fault { kind, .. } if *kind == FaultKind::StoreFull);
+    let full = |note: &JournalNote| matches!(note, JournalNote::Fault { kind, .. } if *kind == FaultKind::StoreFull);
     assert!(notes.iter().any(full), "{notes:?}");
-    world.prove("s");
+    world.verify_and_replay("s");
 }
 
-/// The tables beside the journal are caches: where they can't grow, that is no
-/// reason to deny what the journal has already recorded as allowed.
-/// Who wants to hold an agent is not told to open the guard.
+/// A command that pauses or stops an agent must not advise to turn the guard off.
 #[test]
-fn a_session_is_held_by_a_file_where_the_disk_is_full() {
-    let world = World::new("");
+fn a_person_is_told_to_use_a_control_file_if_the_disk_is_full() {
+    let world = CliWorld::new("");
     let lines: Vec<String> = (0..40).map(|n| event(n, false, 2000)).collect();
-    limited(&world, 64, &lines);
+    run_with_file_limit(&world, 64, &lines);
     for (command, file) in [("stop", ".jackline/STOP"), ("pause", ".jackline/PAUSE")] {
         let why = "x".repeat(9000);
         let script = format!("trap '' XFSZ; ulimit -f 32; exec {JACKLINE} {command} s --why {why}");
-        let run = feed(world.command("sh").args(["-c", &script]), b"");
-        let advice = format!("; `touch {file}` in the workspace does it without a journal");
+        let run = run_with_input(world.command("sh").args(["-c", &script]), b"");
+        let advice = format!("; `touch {file}` in the workspace has the same effect");
         assert_eq!(run.code, Some(3), "{run:?}");
         assert!(run.stderr.contains(&advice) && !run.stderr.contains("jackline off"), "{run:?}");
     }
 }
 
+/// The tables next to the journal are caches. If they cannot grow, an event that the journal
+/// already recorded as allowed must not be denied.
 #[test]
 fn a_denial_for_a_full_disk_means_that_nothing_was_recorded() {
-    let world = World::new("");
+    let world = CliWorld::new("");
     let lines: Vec<String> = (0..12).map(|n| event(n, true, 10)).collect();
-    let run = limited(&world, 24, &lines);
+    let run = run_with_file_limit(&world, 24, &lines);
     check_recorded(&world, &run);
-    world.prove("s");
+    world.verify_and_replay("s");
 }
 
 #[test]
-fn a_payload_that_finds_no_room_denies_its_event() {
-    let world = World::new("");
-    let run = limited(&world, 64, &[event(0, false, 200_000), event(1, false, 10)]);
-    assert_eq!(run.answers(), ["deny store_full", "allow"]);
+fn an_event_whose_payload_does_not_fit_is_denied() {
+    let world = CliWorld::new("");
+    let run = run_with_file_limit(&world, 64, &[event(0, false, 200_000), event(1, false, 10)]);
+    assert_eq!(run.decisions(), ["deny store_full", "allow"]);
     check_recorded(&world, &run);
     let blobs = world.home().join("blobs");
-    // The one that is there keeps what the definition holds.
-    assert_eq!(fs::read_dir(blobs).unwrap().count(), 1, "half a payload was left");
-    world.prove("s");
+    // The one blob is the content of the definition.
+    assert_eq!(fs::read_dir(blobs).unwrap().count(), 1, "no partial payload may remain");
+    world.verify_and_replay("s");
 }
 
-fn check_unusable(home: &Path, kinds: &[&str]) {
-    let world = World::new("");
+fn check_unusable_home(home: &Path, kinds: &[&str]) {
+    let world = CliWorld::new("");
     let line = event(0, true, 10);
     let input = format!("{line}\n{line}\n");
-    let run =
-        feed(world.command(JACKLINE).env("JACKLINE_HOME", home).arg("stdio"), input.as_bytes());
+    let run = run_with_input(
+        world.command(JACKLINE).env("JACKLINE_HOME", home).arg("stdio"),
+        input.as_bytes(),
+    );
     assert_eq!((run.code, run.stderr.as_str()), (Some(3), ""), "{}", home.display());
-    let verdicts = run.verdicts();
+    let verdicts = run.json_lines();
     assert_eq!(verdicts.len(), 2);
     for verdict in &verdicts {
         assert_eq!(verdict["decision"], "deny");
@@ -136,36 +137,36 @@ fn check_unusable(home: &Path, kinds: &[&str]) {
         let kind = verdict["error"]["kind"].as_str().unwrap();
         assert!(kinds.contains(&kind), "{kind}: {verdict}");
     }
-    assert_eq!(world.tree(), ["work", "work/jackline.yaml"]);
+    assert_eq!(world.file_tree(), ["work", "work/jackline.yaml"]);
 }
 
 #[test]
-fn a_state_home_that_cannot_be_made_denies() {
-    let other = World::new("");
-    // Below a file there is no directory, not even for root.
-    check_unusable(&other.work().join("jackline.yaml").join("home"), &["store"]);
-    check_unusable(Path::new("/proc/jackline-nowhere"), &["store", "store_read_only"]);
+fn a_state_home_that_cannot_be_created_denies_every_call() {
+    let other = CliWorld::new("");
+    // A directory cannot exist below a file, not even for root.
+    check_unusable_home(&other.workspace().join("jackline.yaml").join("home"), &["store"]);
+    check_unusable_home(Path::new("/proc/jackline-nowhere"), &["store", "store_read_only"]);
 }
 
-/// Root may write where permissions say no, but nobody may write to sysfs.
+/// Root may ignore file permissions, but no process may write to sysfs.
 #[test]
-fn a_read_only_state_home_denies_and_is_named_as_such() {
+fn a_read_only_state_home_is_reported_as_read_only() {
     let sysfs = Path::new("/sys/kernel");
-    assert!(sysfs.is_dir(), "this test needs a file system that nobody can write to");
-    check_unusable(&sysfs.join("jackline-home"), &["store_read_only"]);
+    assert!(sysfs.is_dir(), "this test needs a file system that no process can write to");
+    check_unusable_home(&sysfs.join("jackline-home"), &["store_read_only"]);
 }
 
 #[test]
-fn what_is_written_is_private() {
-    let world = World::new("");
-    let run = feed(
+fn state_files_are_private() {
+    let world = CliWorld::new("");
+    let run = run_with_input(
         world.command("sh").args(["-c", &format!("umask 000; exec {JACKLINE} stdio")]),
         format!("{}\n{}\n", event(0, true, 100_000), event(1, true, 10)).as_bytes(),
     );
-    assert_eq!(run.answers(), ["allow", "allow"]);
-    let tree = world.tree();
+    assert_eq!(run.decisions(), ["allow", "allow"]);
+    let tree = world.file_tree();
     assert!(tree.iter().any(|path| path.starts_with("home/blobs/")), "{tree:?}");
-    let open: Vec<String> = tree
+    let wrong_modes: Vec<String> = tree
         .iter()
         .filter(|path| path.starts_with("home"))
         .filter_map(|path| {
@@ -175,13 +176,14 @@ fn what_is_written_is_private() {
             (mode != expected).then(|| format!("{path} has mode {mode:o}"))
         })
         .collect();
-    assert_eq!(open, [""; 0]);
+    assert_eq!(wrong_modes, [""; 0]);
 }
 
-/// The definition, 178 KB, is stored once for all sessions: a session holds its calls and little else.
+/// The definition, 178 KB, is stored once for all sessions. A session stores little more than its
+/// calls.
 #[test]
 fn a_session_of_100_calls_takes_at_most_140_kb() {
-    let world = World::new("extends: [coding-agent]\n");
+    let world = CliWorld::new("extends: [coding-agent]\n");
     let call = |n: usize| {
         let (id, line) = (format!("c{n}"), format!("git diff --stat src/part_{n}.rs"));
         let proposed = json!({"session": "s", "event": "tool_proposed", "call": id,
@@ -192,12 +194,12 @@ fn a_session_of_100_calls_takes_at_most_140_kb() {
     };
     let lines: Vec<String> = (0..100).flat_map(call).collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    assert_eq!(world.stdio(&lines).answers(), vec!["allow"; lines.len()]);
+    assert_eq!(world.stdio(&lines).decisions(), vec!["allow"; lines.len()]);
     let own = |entry: fs::DirEntry| {
         let metadata = entry.metadata().unwrap();
         if metadata.nlink() == 1 { metadata.blocks() * 512 } else { 0 }
     };
-    let files = fs::read_dir(world.directory("s")).unwrap();
+    let files = fs::read_dir(world.session_directory("s")).unwrap();
     let bytes: u64 = files.map(|entry| own(entry.unwrap())).sum();
     assert!(bytes <= 140_000, "{bytes} bytes");
 }

@@ -1,4 +1,4 @@
-//! `jackline explain`: what would be decided, why, and that nothing is left behind.
+//! Tests of `jackline explain`: it shows the decision and the reason, and writes nothing.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{JACKLINE, Run, World, feed};
+use crate::support::{CliOutput, CliWorld, JACKLINE, run_with_input};
 
 const DEFINITION: &str = "\
 version: 1
@@ -40,33 +40,33 @@ rules:
     examples: { deny: [{ amount: 11 }], allow: [{ amount: 1 }] }
 ";
 
-fn explain(world: &World, args: &[&str]) -> Run {
-    let mut words = vec!["explain"];
-    words.extend(args);
-    world.jackline(&words).anywhere(world)
+fn explain(world: &CliWorld, args: &[&str]) -> CliOutput {
+    let mut command = vec!["explain"];
+    command.extend(args);
+    world.jackline(&command).with_path_placeholders(world)
 }
 
-fn as_json(world: &World, args: &[&str]) -> (Option<i32>, Value) {
-    let mut words = vec!["--json"];
-    words.extend(args);
-    let run = explain(world, &words);
+fn explain_json(world: &CliWorld, args: &[&str]) -> (Option<i32>, Value) {
+    let mut command = vec!["--json"];
+    command.extend(args);
+    let run = explain(world, &command);
     assert_eq!(run.stderr, "");
     assert_eq!(run.stdout.lines().count(), 1);
     (run.code, serde_json::from_str(&run.stdout).unwrap())
 }
 
-/// The exit code and the first line.
-fn answer(world: &World, args: &[&str]) -> (Option<i32>, String) {
+/// Returns the exit code and the first line of the output.
+fn exit_and_first_line(world: &CliWorld, args: &[&str]) -> (Option<i32>, String) {
     let run = explain(world, args);
     assert_eq!(run.stderr, "", "{args:?}");
     (run.code, run.stdout.lines().next().unwrap_or_default().to_owned())
 }
 
-fn said(code: i32, first: &str) -> (Option<i32>, String) {
+fn expected_answer(code: i32, first: &str) -> (Option<i32>, String) {
     (Some(code), first.to_owned())
 }
 
-fn git(directory: &Path, args: &[&str]) {
+fn run_git(directory: &Path, args: &[&str]) {
     let mut command = Command::new("git");
     command.args(["-c", "user.name=t", "-c", "user.email=t@example.org"]).args(args);
     command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
@@ -74,28 +74,28 @@ fn git(directory: &Path, args: &[&str]) {
 }
 
 #[test]
-fn a_denial_names_the_rule_the_part_and_what_passes_instead() {
-    let world = World::new(DEFINITION);
-    fs::create_dir(world.work().join("web")).unwrap();
+fn a_denial_names_the_rule_the_position_and_an_allowed_alternative() {
+    let world = CliWorld::new(DEFINITION);
+    fs::create_dir(world.workspace().join("web")).unwrap();
     let run = explain(&world, &["cd web && git push -f origin main | tee 'push log'"]);
     assert_eq!(
         run,
-        Run {
+        CliOutput {
             code: Some(1),
             stdout: "\
 deny
   rules: no-force-push (file jackline.yaml)
     at `git push -f origin main`
     Force pushes rewrite shared history.
-    -> git push origin my-branch (passes)
+    -> git push origin my-branch (allowed)
 
-what the line does
+what the command line does
   cd web
   git push -f origin main  (in web)
   tee 'push log'  (in web)
     writes web/push log
 
-by acme/web (WORKSPACE/jackline.yaml), for a new session in WORKSPACE
+decided by acme/web (WORKSPACE/jackline.yaml), for a new session in WORKSPACE
 "
             .to_owned(),
             stderr: String::new(),
@@ -104,26 +104,30 @@ by acme/web (WORKSPACE/jackline.yaml), for a new session in WORKSPACE
 }
 
 #[test]
-fn each_answer_has_its_word_and_its_exit_code() {
-    let world = World::new(DEFINITION);
-    assert_eq!(answer(&world, &["git push -f"]), said(1, "deny"));
-    assert_eq!(answer(&world, &["make ship"]), said(1, "ask"));
-    assert_eq!(answer(&world, &["make quiet"]), said(0, "would deny (observe)"));
-    assert_eq!(answer(&world, &["make hint"]), said(0, "allow"));
-    assert_eq!(answer(&world, &["make test"]), said(0, "allow"));
-    let pay = |args: &str| answer(&world, &["--tool", "pay", "--args", args]);
-    assert_eq!(pay(r#"{"amount":11}"#), said(1, "deny"));
-    assert_eq!(pay(r#"{"amount":1}"#), said(0, "allow"));
-    // The condition asks for something that is not there: the rule is broken.
-    assert_eq!(pay(r#"{"iban":"x"}"#), said(3, "deny"));
+fn each_decision_has_its_label_and_its_exit_code() {
+    let world = CliWorld::new(DEFINITION);
+    assert_eq!(exit_and_first_line(&world, &["git push -f"]), expected_answer(1, "deny"));
+    assert_eq!(exit_and_first_line(&world, &["make ship"]), expected_answer(1, "ask"));
+    assert_eq!(
+        exit_and_first_line(&world, &["make quiet"]),
+        expected_answer(0, "would deny (observe)")
+    );
+    assert_eq!(exit_and_first_line(&world, &["make hint"]), expected_answer(0, "allow"));
+    assert_eq!(exit_and_first_line(&world, &["make test"]), expected_answer(0, "allow"));
+    let pay = |args: &str| exit_and_first_line(&world, &["--tool", "pay", "--args", args]);
+    assert_eq!(pay(r#"{"amount":11}"#), expected_answer(1, "deny"));
+    assert_eq!(pay(r#"{"amount":1}"#), expected_answer(0, "allow"));
+    // The argument that the condition needs is missing, so the rule is broken.
+    assert_eq!(pay(r#"{"iban":"x"}"#), expected_answer(3, "deny"));
 }
 
 #[test]
-fn an_allowed_line_is_shown_as_it_was_understood() {
-    let world = World::new(DEFINITION);
+fn an_allowed_command_line_is_shown_as_jackline_understands_it() {
+    let world = CliWorld::new(DEFINITION);
     let run =
         explain(&world, &["cat a.txt > b.txt; ./setup.sh && make hint; rm -r \"$TMP/x\" *.o"]);
-    let footer = "\nby acme/web (WORKSPACE/jackline.yaml), for a new session in WORKSPACE\n";
+    let footer =
+        "\ndecided by acme/web (WORKSPACE/jackline.yaml), for a new session in WORKSPACE\n";
     assert_eq!(
         run.stdout.strip_suffix(footer).unwrap(),
         "\
@@ -132,33 +136,35 @@ allow
     at `make hint`
     It takes an hour.
 
-what the line does
+what the command line does
   cat a.txt
     reads a.txt
     writes b.txt
   ./setup.sh
   make hint
   rm -r $TMP/x *.o
-    deletes $TMP/x (which can't be told) and all below, *.o (a pattern) and all below
-what can't be seen into
+    deletes $TMP/x (unknown path) and everything below, *.o (a pattern) and everything below
+opaque parts: Jackline cannot tell what they run
   `./setup.sh`: it runs a script from a file
-  `make hint`: the program runs others
+  `make hint`: the program runs other programs
 "
     );
     let run = explain(&world, &["true"]);
-    assert!(run.stdout.starts_with("allow\n  no objection\n\nwhat the line does\n  true\n"));
+    assert!(
+        run.stdout.starts_with("allow\n  no violation\n\nwhat the command line does\n  true\n")
+    );
     let run = explain(&world, &["make ship"]);
-    let next = "ask\n  it does not run until a person has granted exactly this call\n";
+    let next = "ask\n  the call does not run until a person allows exactly this call\n";
     assert!(run.stdout.starts_with(next), "{}", run.stdout);
 }
 
 #[test]
-fn a_file_that_was_not_read_is_not_overwritten() {
-    let world = World::new(DEFINITION);
+fn an_unread_file_is_not_overwritten() {
+    let world = CliWorld::new(DEFINITION);
     let args = r#"{"file_path":"config.yaml","content":"a: 1"}"#;
     let write = ["--tool", "Write", "--args", args];
-    assert_eq!(answer(&world, &write), said(0, "allow"));
-    fs::write(world.work().join("config.yaml"), "a: 0\n").unwrap();
+    assert_eq!(exit_and_first_line(&world, &write), expected_answer(0, "allow"));
+    fs::write(world.workspace().join("config.yaml"), "a: 0\n").unwrap();
     let run = explain(&world, &write);
     assert_eq!(run.code, Some(1));
     let shown = "\
@@ -172,30 +178,36 @@ what the call does
     writes config.yaml
 ";
     assert!(run.stdout.starts_with(shown), "{}", run.stdout);
-    assert_eq!(answer(&world, &["echo x > config.yaml"]), said(1, "deny"));
-    assert_eq!(answer(&world, &["echo x >> config.yaml"]), said(0, "allow"));
+    assert_eq!(exit_and_first_line(&world, &["echo x > config.yaml"]), expected_answer(1, "deny"));
+    assert_eq!(
+        exit_and_first_line(&world, &["echo x >> config.yaml"]),
+        expected_answer(0, "allow")
+    );
 }
 
 #[test]
-fn what_is_protected_stays_so_even_where_everything_is_observed() {
-    let world = World::new(&format!("mode: observe\n{DEFINITION}"));
-    assert_eq!(answer(&world, &["git push -f"]), said(0, "would deny (observe)"));
-    for line in ["rm deploy.key", "echo >> jackline.yaml", "bash -c 'rm -r ./.jackline/STOP'"] {
-        assert_eq!(answer(&world, &[line]), said(1, "deny"), "{line}");
-    }
-    let (_, shown) = as_json(&world, &["rm deploy.key"]);
-    let found = &shown["violations"][0];
+fn protected_files_are_protected_in_observe_mode_too() {
+    let world = CliWorld::new(&format!("mode: observe\n{DEFINITION}"));
     assert_eq!(
-        (&found["guard"], &found["location"], &found["enforced"], &found["rule"]),
+        exit_and_first_line(&world, &["git push -f"]),
+        expected_answer(0, "would deny (observe)")
+    );
+    for line in ["rm deploy.key", "echo >> jackline.yaml", "bash -c 'rm -r ./.jackline/STOP'"] {
+        assert_eq!(exit_and_first_line(&world, &[line]), expected_answer(1, "deny"), "{line}");
+    }
+    let (_, output) = explain_json(&world, &["rm deploy.key"]);
+    let violation = &output["violations"][0];
+    assert_eq!(
+        (&violation["guard"], &violation["location"], &violation["enforced"], &violation["rule"]),
         (&json!("protected"), &json!("deploy.key"), &json!(true), &json!(null))
     );
 }
 
 #[test]
-fn the_json_is_one_object_with_everything() {
-    let world = World::new(DEFINITION);
-    fs::create_dir(world.work().join("web")).unwrap();
-    let (code, mut shown) = as_json(&world, &["cd web && git push -f; python -c 'print(1)'"]);
+fn the_json_is_one_complete_object() {
+    let world = CliWorld::new(DEFINITION);
+    fs::create_dir(world.workspace().join("web")).unwrap();
+    let (code, mut shown) = explain_json(&world, &["cd web && git push -f; python -c 'print(1)'"]);
     assert_eq!(code, Some(1));
     let checksum = shown["definition"]["checksum"].take();
     assert_eq!(checksum.as_str().unwrap().len(), 64);
@@ -234,7 +246,7 @@ fn the_json_is_one_object_with_everything() {
             },
             "commands": [command("cd", &["web"], ".", "lost"), push, python],
             "opaque": [{
-                "reason": "inline_script", "why": "it holds a script in another language",
+                "reason": "inline_script", "why": "it contains a script in another language",
                 "text": "print(1)", "command": 2,
             }],
             "facts": null,
@@ -248,9 +260,9 @@ fn the_json_is_one_object_with_everything() {
 }
 
 #[test]
-fn bad_input_is_refused_with_its_place() {
-    let world = World::new(DEFINITION);
-    for (args, complaint) in [
+fn bad_input_is_refused_with_its_position() {
+    let world = CliWorld::new(DEFINITION);
+    for (args, error) in [
         (&["--args", r#"{"a": }"#][..], "--args is not JSON: expected value at line 1 column 7"),
         (
             &["--args", r#"{"a":1,"a":2}"#],
@@ -258,36 +270,40 @@ fn bad_input_is_refused_with_its_place() {
         ),
         (
             &["--args", "[1]"],
-            "--args is JSON, but no object; arguments are one: '{\"path\":\"a\"}'",
+            "--args is JSON but not an object; write for example '{\"path\":\"a\"}'",
         ),
         (
             &["--tool", "Write", "x"],
-            "`Write` takes no command line; say what it is given with --args",
+            "`Write` takes no command line; pass its arguments with --args",
         ),
-        (&["--tool", "", "x"], "the name of a tool must not be empty"),
-        (&["--actor", "a\tb", "x"], "--actor holds a control character"),
-        (&["--cwd", "gone", "x"], "--cwd: no directory `gone`; name one that is there"),
-        (&["--session", "none", "x"], "no session `none`; `jackline status --all` lists them"),
-        (&["-d", "gone.yaml", "x"], "no definition `gone.yaml`; check the path after -d"),
+        (&["--tool", "", "x"], "the tool name must not be empty"),
+        (&["--actor", "a\tb", "x"], "--actor contains a control character"),
+        (&["--cwd", "gone", "x"], "--cwd: `gone` is not an existing directory"),
+        (
+            &["--session", "none", "x"],
+            "no session `none`; `jackline status --all` lists all sessions",
+        ),
+        (&["-d", "gone.yaml", "x"], "definition `gone.yaml` not found; check the path after -d"),
         (&[], "the following required arguments were not provided"),
         (&["ls", "--args", "{}"], "cannot be used with"),
         (&["ls", "--session", "s", "-d", "jackline.yaml"], "cannot be used with"),
     ] {
         let run = explain(&world, args);
         assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{args:?}");
-        assert!(run.stderr.contains(complaint), "{args:?}: {}", run.stderr);
+        assert!(run.stderr.contains(error), "{args:?}: {}", run.stderr);
     }
-    fs::remove_file(world.work().join("jackline.yaml")).unwrap();
+    fs::remove_file(world.workspace().join("jackline.yaml")).unwrap();
     let run = explain(&world, &["ls"]);
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("no `jackline.yaml` in `WORKSPACE` or above it"), "{}", run.stderr);
 }
 
 #[test]
-fn a_line_comes_from_standard_input_as_it_is() {
-    let world = World::new(DEFINITION);
-    let input =
-        |bytes: &[u8]| feed(world.command(JACKLINE).args(["explain", "-", "--json"]), bytes);
+fn a_command_line_is_read_unchanged_from_standard_input() {
+    let world = CliWorld::new(DEFINITION);
+    let input = |bytes: &[u8]| {
+        run_with_input(world.command(JACKLINE).args(["explain", "-", "--json"]), bytes)
+    };
     let long = format!("echo '{}' \"it's\" && git push -f\n", "x".repeat(20_000));
     let run = input(long.as_bytes());
     assert_eq!((run.code, run.stderr.as_str()), (Some(1), ""));
@@ -302,30 +318,36 @@ fn a_line_comes_from_standard_input_as_it_is() {
 
 #[test]
 fn control_characters_do_not_reach_the_terminal() {
-    let world = World::new(DEFINITION);
+    let world = CliWorld::new(DEFINITION);
     let line = "echo '\u{1b}[2J\u{202e}' && git push -f $'\\e[31m' && ./a\u{1b}b.sh > $'\\r'";
     let run = explain(&world, &[line]);
     assert_eq!(run.code, Some(1));
-    let acts = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
-    assert!(!run.stdout.contains(acts), "{:?}", run.stdout);
+    let is_unsafe = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+    assert!(!run.stdout.contains(is_unsafe), "{:?}", run.stdout);
 }
 
 #[test]
-fn a_rule_about_the_repository_looks_at_the_real_one() {
-    let world = World::new("extends: [pack/git]\n");
+fn a_rule_about_the_repository_reads_the_real_repository() {
+    let world = CliWorld::new("extends: [pack/git]\n");
     for name in ["clean", "dirty"] {
-        let directory = world.work().join(name);
+        let directory = world.workspace().join(name);
         fs::create_dir(&directory).unwrap();
-        git(&directory, &["init", "-q", "-b", "work"]);
-        fs::write(directory.join("kept"), "1").unwrap();
-        git(&directory, &["add", "-A"]);
-        git(&directory, &["commit", "-q", "-m", "x"]);
+        run_git(&directory, &["init", "-q", "-b", "work"]);
+        fs::write(directory.join("tracked"), "1").unwrap();
+        run_git(&directory, &["add", "-A"]);
+        run_git(&directory, &["commit", "-q", "-m", "x"]);
     }
-    fs::write(world.work().join("dirty/kept"), "2").unwrap();
+    fs::write(world.workspace().join("dirty/tracked"), "2").unwrap();
     let reset = "git reset --hard";
-    assert_eq!(answer(&world, &["--cwd", "clean", reset]), said(0, "allow"));
-    assert_eq!(answer(&world, &["--cwd", "dirty", reset]), said(1, "deny"));
-    assert_eq!(answer(&world, &[&format!("cd clean && {reset}")]), said(0, "allow"));
+    assert_eq!(
+        exit_and_first_line(&world, &["--cwd", "clean", reset]),
+        expected_answer(0, "allow")
+    );
+    assert_eq!(exit_and_first_line(&world, &["--cwd", "dirty", reset]), expected_answer(1, "deny"));
+    assert_eq!(
+        exit_and_first_line(&world, &[&format!("cd clean && {reset}")]),
+        expected_answer(0, "allow")
+    );
     let run = explain(&world, &[&format!("git -C clean status; cd dirty && {reset}")]);
     let shown = "\
 deny
@@ -333,7 +355,7 @@ deny
     at `git reset --hard`
 ";
     assert!(run.stdout.starts_with(shown), "{}", run.stdout);
-    let (_, shown) = as_json(&world, &["--cwd", "dirty", reset]);
+    let (_, shown) = explain_json(&world, &["--cwd", "dirty", reset]);
     assert_eq!(
         (&shown["facts"]["git"]["dirty"]["dirty"], &shown["violations"][0]["instead"]["passes"]),
         (&json!(true), &json!(true))
@@ -341,66 +363,74 @@ deny
 }
 
 #[test]
-fn a_session_is_asked_as_it_stands() {
-    let world = World::new(DEFINITION);
-    fs::write(world.work().join("config.yaml"), "a: 0\n").unwrap();
+fn explain_uses_the_current_state_of_a_session() {
+    let world = CliWorld::new(DEFINITION);
+    fs::write(world.workspace().join("config.yaml"), "a: 0\n").unwrap();
     let write = ["--tool", "Write", "--args", r#"{"file_path":"config.yaml","content":"a: 1"}"#];
     let in_session = [&write[..], &["--session", "s1"]].concat();
     world.stdio(&[r#"{"session":"s1","event":"session_started"}"#]);
-    assert_eq!(answer(&world, &in_session), said(1, "deny"));
+    assert_eq!(exit_and_first_line(&world, &in_session), expected_answer(1, "deny"));
     world.stdio(&[
         r#"{"session":"s1","event":"tool_proposed","call":"c","tool":"Read","args":{"file_path":"config.yaml"}}"#,
         r#"{"session":"s1","event":"tool_finished","call":"c","status":"ok","result":"a: 0\n"}"#,
     ]);
-    assert_eq!(answer(&world, &in_session), said(0, "allow"));
-    assert_eq!(answer(&world, &write), said(1, "deny"));
+    assert_eq!(exit_and_first_line(&world, &in_session), expected_answer(0, "allow"));
+    assert_eq!(exit_and_first_line(&world, &write), expected_answer(1, "deny"));
     let as_another = [&in_session[..], &["--actor", "helper"]].concat();
-    assert_eq!(answer(&world, &as_another), said(1, "deny"));
-    // The session keeps its definition, whatever became of the file.
-    fs::write(world.work().join("jackline.yaml"), "").unwrap();
-    assert_eq!(answer(&world, &["git push -f"]), said(0, "allow"));
-    assert_eq!(answer(&world, &["git push -f", "--session", "s1"]), said(1, "deny"));
+    assert_eq!(exit_and_first_line(&world, &as_another), expected_answer(1, "deny"));
+    // The session keeps its definition when the file changes.
+    fs::write(world.workspace().join("jackline.yaml"), "").unwrap();
+    assert_eq!(exit_and_first_line(&world, &["git push -f"]), expected_answer(0, "allow"));
+    assert_eq!(
+        exit_and_first_line(&world, &["git push -f", "--session", "s1"]),
+        expected_answer(1, "deny")
+    );
     let run = explain(&world, &["ls", "--session", "s1"]);
     assert!(run.stdout.contains("for the session after record 3 in WORKSPACE"), "{}", run.stdout);
     world.stdio(&[r#"{"session":"s1","event":"control","action":"pause","by":"dana"}"#]);
-    assert_eq!(answer(&world, &["ls", "--session", "s1"]), said(1, "pause"));
-    world.prove("s1");
+    assert_eq!(
+        exit_and_first_line(&world, &["ls", "--session", "s1"]),
+        expected_answer(1, "pause")
+    );
+    world.verify_and_replay("s1");
 }
 
 #[test]
-fn nothing_is_written() {
-    let world = World::new(DEFINITION);
-    let before = world.tree();
+fn explain_writes_nothing() {
+    let world = CliWorld::new(DEFINITION);
+    let before = world.file_tree();
     for args in [&["git push -f"][..], &["ls"], &["rm jackline.yaml"], &["ls", "--json"]] {
         explain(&world, args);
     }
-    assert_eq!(world.tree(), before);
+    assert_eq!(world.file_tree(), before);
 
     world.stdio(&[r#"{"session":"s1","event":"session_started"}"#]);
-    fs::write(world.work().join("jackline.yaml"), "extends: [pack/git]\n").unwrap();
+    fs::write(world.workspace().join("jackline.yaml"), "extends: [pack/git]\n").unwrap();
     let contents = || {
-        let files =
-            world.tree().into_iter().map(|name| (fs::read(world.root().join(&name)).ok(), name));
+        let files = world
+            .file_tree()
+            .into_iter()
+            .map(|name| (fs::read(world.root().join(&name)).ok(), name));
         files.collect::<Vec<_>>()
     };
     let before = contents();
     explain(&world, &["ls"]);
     explain(&world, &["ls", "--session", "s1"]);
     assert!(contents() == before);
-    world.prove("s1");
+    world.verify_and_replay("s1");
 }
 
 #[test]
-fn a_definition_that_does_not_load_is_said() {
-    let world = World::new("rulez: []\n");
+fn a_definition_that_does_not_load_is_reported() {
+    let world = CliWorld::new("rulez: []\n");
     let run = explain(&world, &["ls"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(3), ""));
     assert!(run.stderr.contains("unknown key `rulez`"), "{}", run.stderr);
     assert!(run.stderr.contains("(`jackline check`)"), "{}", run.stderr);
 
-    fs::write(world.work().join("jackline.yaml"), DEFINITION).unwrap();
+    fs::write(world.workspace().join("jackline.yaml"), DEFINITION).unwrap();
     world.stdio(&[r#"{"session":"s1","event":"session_started"}"#]);
-    fs::write(world.work().join("jackline.yaml"), "rulez: []\n").unwrap();
+    fs::write(world.workspace().join("jackline.yaml"), "rulez: []\n").unwrap();
     let run = explain(&world, &["git push -f"]);
     assert_eq!(run.code, Some(1));
     assert!(run.stdout.starts_with("deny\n"), "{}", run.stdout);
@@ -408,14 +438,15 @@ fn a_definition_that_does_not_load_is_said() {
 }
 
 #[test]
-fn the_workspace_is_where_the_definition_is() {
-    let world = World::new(DEFINITION);
-    let below = world.work().join("web/src");
+fn the_workspace_is_the_directory_of_the_definition() {
+    let world = CliWorld::new(DEFINITION);
+    let below = world.workspace().join("web/src");
     fs::create_dir_all(&below).unwrap();
     let mut command = world.command(JACKLINE);
-    let run = feed(command.current_dir(&below).args(["explain", "--json", "rm ../x"]), b"");
+    let run =
+        run_with_input(command.current_dir(&below).args(["explain", "--json", "rm ../x"]), b"");
     let shown: Value = serde_json::from_str(&run.stdout).unwrap();
-    assert_eq!(shown["workspace"], json!(world.work()));
+    assert_eq!(shown["workspace"], json!(world.workspace()));
     assert_eq!(
         (&shown["call"]["cwd"], &shown["commands"][0]["deletes"]),
         (&json!("web/src"), &json!(["web/x"]))
@@ -423,21 +454,24 @@ fn the_workspace_is_where_the_definition_is() {
 }
 
 #[test]
-fn a_line_goes_to_the_tool_that_the_definition_has_for_it() {
+fn a_command_line_is_given_to_the_exec_tool_of_the_definition() {
     let source = "tools: { run: { kind: exec, command: /spec/line }, note: {} }\n";
-    let world = World::new(source);
-    let (code, shown) = as_json(&world, &["rm a"]);
+    let world = CliWorld::new(source);
+    let (code, shown) = explain_json(&world, &["rm a"]);
     assert_eq!((code, &shown["call"]["tool"]), (Some(0), &json!("run")));
     assert_eq!(shown["commands"][0]["deletes"], json!(["a"]));
-    // The usual one is not known here.
-    assert_eq!(answer(&world, &["--tool", "Bash", "rm a"]), said(1, "deny"));
+    // This definition does not declare the tool `Bash`.
+    assert_eq!(
+        exit_and_first_line(&world, &["--tool", "Bash", "rm a"]),
+        expected_answer(1, "deny")
+    );
     let named = ["--tool", "run", "--args", r#"{"spec":{"line":"rm b"}}"#];
-    assert_eq!(as_json(&world, &named).1["commands"][0]["deletes"], json!(["b"]));
+    assert_eq!(explain_json(&world, &named).1["commands"][0]["deletes"], json!(["b"]));
 }
 
 #[test]
-fn what_waits_and_what_is_in_force_is_seen() {
-    let world = World::new(DEFINITION);
+fn status_shows_waiting_calls_and_active_constraints() {
+    let world = CliWorld::new(DEFINITION);
     let ship = |call: &str, line: &str| {
         format!(
             r#"{{"session":"s1","event":"tool_proposed","call":"{call}","tool":"Bash","args":{{"command":"{line}"}}}}"#
@@ -445,8 +479,8 @@ fn what_waits_and_what_is_in_force_is_seen() {
     };
     world.stdio(&[ship("c1", "make ship"), ship("c2", "make ship -j2")]);
     let run = world.jackline(&["status"]);
-    let waits = run.stdout.lines().filter(|line| line.contains("waits for you")).count();
-    assert_eq!(waits, 2, "{}", run.stdout);
+    let waiting = run.stdout.lines().filter(|line| line.contains("waits for you")).count();
+    assert_eq!(waiting, 2, "{}", run.stdout);
     assert!(run.stdout.contains("Bash `make ship`: Shipping needs a person."), "{}", run.stdout);
 
     world.stdio(&[
@@ -455,22 +489,28 @@ fn what_waits_and_what_is_in_force_is_seen() {
         r#"{"session":"s1","event":"control","action":"pause"}"#,
     ]);
     let run = world.jackline(&["status"]);
-    for shown in [
-        "k1 one call may pass: release day (once)",
+    for text in [
+        "k1 one call is allowed: release day (once)",
         "k2 one call is refused: too fast (for this session)",
         "a person: no reason given",
-        "a message of yours, or `jackline resume`",
+        "send the agent a message, or run `jackline resume`",
     ] {
-        assert!(run.stdout.contains(shown), "{shown}: {}", run.stdout);
+        assert!(run.stdout.contains(text), "{text}: {}", run.stdout);
     }
     assert!(!run.stdout.contains("waits for you"), "{}", run.stdout);
     let run = world.jackline(&["log"]);
-    for shown in ["ask  Shipping needs a person.", "allow  k1 one call may pass: release day"] {
-        assert!(run.stdout.contains(shown), "{shown}: {}", run.stdout);
+    for text in ["ask  Shipping needs a person.", "allow  k1 one call is allowed: release day"] {
+        assert!(run.stdout.contains(text), "{text}: {}", run.stdout);
     }
     world.stdio(&[r#"{"session":"s1","event":"control","action":"resume"}"#]);
-    assert_eq!(answer(&world, &["--session", "s1", "make ship"]), said(0, "allow"));
-    assert_eq!(answer(&world, &["--session", "s1", "make ship -j2"]), said(1, "deny"));
-    assert_eq!(answer(&world, &["make ship"]), said(1, "ask"));
-    world.prove("s1");
+    assert_eq!(
+        exit_and_first_line(&world, &["--session", "s1", "make ship"]),
+        expected_answer(0, "allow")
+    );
+    assert_eq!(
+        exit_and_first_line(&world, &["--session", "s1", "make ship -j2"]),
+        expected_answer(1, "deny")
+    );
+    assert_eq!(exit_and_first_line(&world, &["make ship"]), expected_answer(1, "ask"));
+    world.verify_and_replay("s1");
 }

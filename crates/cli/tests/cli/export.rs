@@ -1,4 +1,5 @@
-//! `jackline export`: a session in one file, read wherever a journal is.
+//! Tests of `jackline export`: a session in one file, which every command that reads a journal can
+//! read.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -6,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::{Run, World, lines};
+use crate::support::{CliOutput, CliWorld, read_lines};
 
 const DEFINITION: &str = "version: 1\nname: a/b\nmode: enforce\n";
 
-/// A session that reads, is refused something, tests and ends.
+/// A session that reads a file, is denied a call, runs tests and ends.
 const EVENTS: [&str; 8] = [
     r#"{"event":"session_started","model":"m1","prompt_hash":"sha256:aa"}"#,
     r#"{"event":"tool_proposed","call":"a","tool":"Read","args":{"file_path":"README.md"}}"#,
@@ -22,15 +23,15 @@ const EVENTS: [&str; 8] = [
     r#"{"event":"session_ended"}"#,
 ];
 
-/// A world with the session `s1` in it, and where its export lies: elsewhere.
-fn exported() -> (World, PathBuf) {
-    let world = World::new(DEFINITION);
+/// Creates a world with the session `s1`, and the path of its export outside of the workspace.
+fn export_session() -> (CliWorld, PathBuf) {
+    let world = CliWorld::new(DEFINITION);
     let events = EVENTS.map(|line| line.replacen('{', r#"{"v":1,"session":"s1","#, 1));
     world.stdio(&events);
     let out = world.root().join("s1.json");
     let run = world.jackline(&["export", "s1", "--out", out.to_str().unwrap()]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{run:?}");
-    // Steps are what `status` and `run` count: calls here, and not the stop and the end.
+    // The steps are the same as in `status` and `run`: calls, but not the stop and the end.
     assert!(run.stderr.contains("9 records, 3 steps, 5 actions in the trajectory;"), "{run:?}");
     let status = world.jackline(&["status", "s1"]).stdout;
     let mut rows = status.lines().map(|row| row.split_whitespace().collect::<Vec<&str>>());
@@ -38,22 +39,22 @@ fn exported() -> (World, PathBuf) {
     (world, out)
 }
 
-/// What a command says about a file, and how it ends.
-fn about(world: &World, command: &str, out: &Path) -> Run {
+/// Runs a command on a file.
+fn run_on_file(world: &CliWorld, command: &str, out: &Path) -> CliOutput {
     world.jackline(&[command, out.to_str().unwrap()])
 }
 
-/// The same session with something in its export changed.
-fn edited(out: &PathBuf, from: &str, to: &str) {
+/// Changes one text in an export.
+fn edit_export(out: &PathBuf, from: &str, to: &str) {
     let text = fs::read_to_string(out).unwrap();
     let other = text.replacen(from, to, 1);
-    assert_ne!(other, text, "nothing says {from}");
+    assert_ne!(other, text, "the export does not contain {from}");
     fs::write(out, other).unwrap();
 }
 
 #[test]
-fn an_export_is_the_journal_and_what_it_tells() {
-    let (world, out) = exported();
+fn an_export_contains_the_journal_and_a_summary() {
+    let (world, out) = export_session();
     assert_eq!(fs::metadata(&out).unwrap().permissions().mode() & 0o777, 0o600);
     let text = fs::read_to_string(&out).unwrap();
     assert!(!text.contains("abcdef123456"));
@@ -65,7 +66,7 @@ fn an_export_is_the_journal_and_what_it_tells() {
     );
     let journal: Vec<&str> =
         export["journal"].as_array().unwrap().iter().map(|line| line.as_str().unwrap()).collect();
-    assert_eq!(journal, lines(&world.journal("s1")));
+    assert_eq!(journal, read_lines(&world.journal_path("s1")));
     let steps: Vec<String> = export["trajectory"]
         .as_array()
         .unwrap()
@@ -85,23 +86,24 @@ fn an_export_is_the_journal_and_what_it_tells() {
             "verifying session ended stopped null",
         ]
     );
-    // On standard output it is the same.
+    // Without `--out` the export is printed.
     assert_eq!(world.jackline(&["export"]).stdout, text);
 }
 
 #[test]
-fn whoever_reads_a_journal_reads_an_export() {
-    let (world, out) = exported();
-    let journal = world.journal("s1");
+fn every_command_that_reads_a_journal_reads_an_export() {
+    let (world, out) = export_session();
+    let journal = world.journal_path("s1");
     for command in ["replay", "verify", "log", "show"] {
         let (of_journal, of_export) =
-            (about(&world, command, &journal), about(&world, command, &out));
+            (run_on_file(&world, command, &journal), run_on_file(&world, command, &out));
         assert_eq!((of_export.code, &of_export.stderr), (Some(0), &String::new()), "{command}");
-        let still = |run: &Run| run.stdout.lines().filter(|line| !line.contains("ago")).count();
-        assert_eq!(still(&of_export), still(&of_journal), "{command}");
+        let fixed_lines =
+            |run: &CliOutput| run.stdout.lines().filter(|line| !line.contains("ago")).count();
+        assert_eq!(fixed_lines(&of_export), fixed_lines(&of_journal), "{command}");
     }
-    let proven = about(&world, "replay", &out);
-    assert!(proven.stdout.contains("proven, 8 verdicts came out the same"), "{proven:?}");
+    let proven = run_on_file(&world, "replay", &out);
+    assert!(proven.stdout.contains("proven, all 8 verdicts are the same"), "{proven:?}");
     let log = world.jackline(&["log", "--json", out.to_str().unwrap()]);
     assert_eq!(log.stdout, fs::read_to_string(&journal).unwrap());
     fs::write(world.root().join("new.yaml"), "version: 1\nname: a/b\nlimits: {steps: 1}\n")
@@ -115,58 +117,58 @@ fn whoever_reads_a_journal_reads_an_export() {
 }
 
 #[test]
-fn an_export_that_was_edited_is_found_out() {
-    for (from, to, says) in [
+fn an_edited_export_is_detected() {
+    for (from, to, error) in [
         (
             r#""state":"testing""#,
             r#""state":"planning""#,
-            "action 3 of the trajectory does not fit",
+            "step 3 of the trajectory does not match",
         ),
-        (r#","decision":"deny""#, "", "action 2 of the trajectory does not fit"),
+        (r#","decision":"deny""#, "", "step 2 of the trajectory does not match"),
         (r#""model_version": "m1""#, r#""model_version": "m2""#, "`model_version` of the export"),
         (r#""prompt_hash": "sha256:aa""#, r#""prompt_hash": null"#, "`prompt_hash` of the export"),
         (r#""session_id": "s1""#, r#""session_id": "s2""#, "`session_id` of the export"),
-        (r"cargo test\", r"cargo nest\", "tampered: its bytes do not fit its hash"),
+        (r"cargo test\", r"cargo nest\", "tampered: its bytes do not match its hash"),
     ] {
-        let (world, out) = exported();
-        edited(&out, from, to);
-        let run = about(&world, "verify", &out);
+        let (world, out) = export_session();
+        edit_export(&out, from, to);
+        let run = run_on_file(&world, "verify", &out);
         assert_eq!(run.code, Some(1), "{run:?}");
-        assert!(run.stdout.contains(says), "{run:?}");
+        assert!(run.stdout.contains(error), "{run:?}");
     }
 }
 
 #[test]
-fn what_is_no_export_says_so_before_anything_is_done_with_it() {
-    let (world, out) = exported();
+fn an_invalid_export_is_refused() {
+    let (world, out) = export_session();
     let text = fs::read_to_string(&out).unwrap();
     let cut = &text[..text.len() / 2];
     let mut empty: Value = serde_json::from_str(&text).unwrap();
     empty["journal"] = Value::Array(Vec::new());
-    for (held, says) in [
-        (empty.to_string(), "there is no record in it"),
-        (cut.to_owned(), "it is cut off"),
+    for (content, error) in [
+        (empty.to_string(), "it contains no record"),
+        (cut.to_owned(), "it is truncated"),
         (text.replacen(r#""version": 2"#, r#""version": 7"#, 1), "it has version 7"),
         (text.replacen(r#""trajectory""#, r#""way""#, 1), "unknown field `way`"),
     ] {
-        fs::write(&out, held).unwrap();
+        fs::write(&out, content).unwrap();
         for command in ["replay", "verify", "log", "show", "backtest"] {
-            let run = about(&world, command, &out);
+            let run = run_on_file(&world, command, &out);
             assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{command}: {run:?}");
-            assert!(run.stderr.contains(says), "{command}: {run:?}");
+            assert!(run.stderr.contains(error), "{command}: {run:?}");
         }
     }
 }
 
 #[test]
-fn a_journal_that_was_tampered_with_is_not_exported() {
-    let (world, out) = exported();
+fn a_changed_journal_is_not_exported() {
+    let (world, out) = export_session();
     fs::remove_file(&out).unwrap();
-    let journal = fs::read_to_string(world.journal("s1")).unwrap();
-    fs::write(world.journal("s1"), journal.replacen("README", "readme", 1)).unwrap();
+    let journal = fs::read_to_string(world.journal_path("s1")).unwrap();
+    fs::write(world.journal_path("s1"), journal.replacen("README", "readme", 1)).unwrap();
     let run = world.jackline(&["export", "s1", "--out", out.to_str().unwrap()]);
     assert_eq!(run.code, Some(1), "{run:?}");
-    assert!(run.stderr.contains("the journal is not what was written: record 2"), "{run:?}");
+    assert!(run.stderr.contains("the journal was changed: record 2"), "{run:?}");
     assert!(!out.exists());
-    assert_eq!(world.jackline(&["export", "nobody"]).code, Some(2));
+    assert_eq!(world.jackline(&["export", "unknown"]).code, Some(2));
 }

@@ -1,40 +1,42 @@
-//! Rules that know what is committed, in real repositories.
+//! Tests of rules that depend on the state of a real git repository.
 
 use std::fs;
 use std::process::Command;
 
-use crate::support::{JACKLINE, Run, World, feed};
-use crate::words::{prompt, run, stream, tell, words};
+use crate::session_events::{
+    event_lines, human_prompt, send_events, shell_proposed, verdict_summary,
+};
+use crate::support::{CliOutput, CliWorld, JACKLINE, run_with_input};
 
 /// A repository with one commit on `main`.
 struct Repository {
-    world: World,
+    world: CliWorld,
 }
 
 impl Repository {
     fn new() -> Self {
-        Self::with("extends: [pack/git, pack/destructive]\n")
+        Self::with_definition("extends: [pack/git, pack/destructive]\n")
     }
 
-    fn with(definition: &str) -> Self {
-        let repository = Self { world: World::new(definition) };
+    fn with_definition(definition: &str) -> Self {
+        let repository = Self { world: CliWorld::new(definition) };
         repository.git(&["init", "-q", "-b", "main"]);
-        repository.write("kept.txt", "1");
+        repository.write("tracked.txt", "1");
         repository.write(".gitignore", "node_modules/\n");
         repository.commit();
         repository
     }
 
     fn write(&self, name: &str, text: &str) {
-        let path = self.world.work().join(name);
+        let path = self.world.workspace().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
     fn commit(&self) {
         self.git(&["add", "-A"]);
-        let who = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
-        self.git(&[&who[..], &["commit", "-q", "-m", "x"]].concat());
+        let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
+        self.git(&[&identity[..], &["commit", "-q", "-m", "x"]].concat());
     }
 
     fn git(&self, args: &[&str]) {
@@ -44,21 +46,23 @@ impl Repository {
         assert!(command.status().unwrap().success(), "{args:?}");
     }
 
-    /// What is decided on a command line. The prompt ends the call, so that the
-    /// next one may have the same id.
-    fn asked(&self, line: &str) -> String {
-        words(&tell(&self.world, "s", &[run("c", line), prompt()])[0])
+    /// Returns the decision on a shell command. The prompt ends the call, so the next call may have
+    /// the same id.
+    fn decide(&self, line: &str) -> String {
+        verdict_summary(
+            &send_events(&self.world, "s", &[shell_proposed("c", line), human_prompt()])[0],
+        )
     }
 }
 
-const RESET: &str = "deny git/reset-hard";
-const CLEAN: &str = "deny protected_write git/clean";
+const RESET_DENIED: &str = "deny git/reset-hard";
+const CLEAN_DENIED: &str = "deny protected_write git/clean";
 
 #[test]
-fn a_hard_reset_is_for_a_clean_tree() {
+fn a_hard_reset_needs_a_clean_tree() {
     let repository = Repository::new();
-    assert_eq!(repository.asked("git reset --hard"), "allow");
-    repository.write("kept.txt", "2");
+    assert_eq!(repository.decide("git reset --hard"), "allow");
+    repository.write("tracked.txt", "2");
     for line in [
         "git reset --hard",
         "git reset --hard HEAD~1",
@@ -67,79 +71,79 @@ fn a_hard_reset_is_for_a_clean_tree() {
         "cd /tmp; cd - ; git reset --hard",
         "bash -c 'git fetch && git reset --hard'",
     ] {
-        assert_eq!(repository.asked(line), RESET, "{line}");
+        assert_eq!(repository.decide(line), RESET_DENIED, "{line}");
     }
-    assert_eq!(repository.asked("git reset --soft HEAD"), "allow");
+    assert_eq!(repository.decide("git reset --soft HEAD"), "allow");
     repository.git(&["add", "-A"]);
-    assert_eq!(repository.asked("git reset --hard"), RESET);
+    assert_eq!(repository.decide("git reset --hard"), RESET_DENIED);
     repository.commit();
-    assert_eq!(repository.asked("git reset --hard"), "allow");
-    // What is not tracked survives a reset.
+    assert_eq!(repository.decide("git reset --hard"), "allow");
+    // An untracked file survives a reset.
     repository.write("new.txt", "1");
-    assert_eq!(repository.asked("git reset --hard"), "allow");
-    repository.world.prove("s");
+    assert_eq!(repository.decide("git reset --hard"), "allow");
+    repository.world.verify_and_replay("s");
 }
 
 #[test]
-fn a_checkout_of_everything_is_for_a_clean_tree() {
+fn a_checkout_of_everything_needs_a_clean_tree() {
     let repository = Repository::new();
-    repository.write("kept.txt", "2");
+    repository.write("tracked.txt", "2");
     for line in ["git checkout -- .", "git checkout .", "git restore ."] {
-        assert!(repository.asked(line).starts_with("deny "), "{line}");
-        assert!(repository.asked(line).contains(" git/"), "{line}");
+        assert!(repository.decide(line).starts_with("deny "), "{line}");
+        assert!(repository.decide(line).contains(" git/"), "{line}");
     }
-    assert_eq!(repository.asked("git checkout -- kept.txt"), "allow");
+    assert_eq!(repository.decide("git checkout -- tracked.txt"), "allow");
     repository.commit();
-    // The definition lies there too, whatever git would make of it.
-    assert_eq!(repository.asked("git checkout -- ."), "deny protected_write");
-    assert_eq!(repository.asked("git checkout -f main"), "allow");
-    repository.world.prove("s");
+    // The definition is protected too, even if git would allow the checkout.
+    assert_eq!(repository.decide("git checkout -- ."), "deny protected_write");
+    assert_eq!(repository.decide("git checkout -f main"), "allow");
+    repository.world.verify_and_replay("s");
 }
 
 #[test]
-fn a_clean_is_for_a_tree_without_new_files() {
+fn a_clean_needs_a_tree_without_untracked_files() {
     let repository = Repository::new();
-    let of_git = |line: &str| repository.asked(line).contains("git/clean");
-    assert!(!of_git("git clean -fd"));
+    let is_denied_by_git_rule = |line: &str| repository.decide(line).contains("git/clean");
+    assert!(!is_denied_by_git_rule("git clean -fd"));
     repository.write("node_modules/x/y.js", "ignored");
-    assert!(!of_git("git clean -fd"));
+    assert!(!is_denied_by_git_rule("git clean -fd"));
     repository.write("new.txt", "never committed");
-    assert_eq!(repository.asked("git clean -fd"), CLEAN);
-    assert_eq!(repository.asked("git clean -n"), "allow");
-    assert_eq!(repository.asked("git clean -fd node_modules"), "allow");
+    assert_eq!(repository.decide("git clean -fd"), CLEAN_DENIED);
+    assert_eq!(repository.decide("git clean -n"), "allow");
+    assert_eq!(repository.decide("git clean -fd node_modules"), "allow");
     repository.commit();
-    assert!(!of_git("git clean -fd"));
-    repository.world.prove("s");
+    assert!(!is_denied_by_git_rule("git clean -fd"));
+    repository.world.verify_and_replay("s");
 }
 
 #[test]
-fn a_push_is_asked_about_on_the_branch_of_everybody() {
+fn a_push_to_a_protected_branch_asks_a_person() {
     let repository = Repository::new();
     let asked = "ask git/push-protected";
     for line in ["git push", "git push origin HEAD", "git push -u origin HEAD"] {
-        assert_eq!(repository.asked(line), asked, "{line}");
+        assert_eq!(repository.decide(line), asked, "{line}");
     }
     repository.git(&["checkout", "-q", "-b", "fix-login"]);
     for line in ["git push", "git push origin HEAD", "git push -u origin HEAD"] {
-        assert_eq!(repository.asked(line), "allow", "{line}");
+        assert_eq!(repository.decide(line), "allow", "{line}");
     }
-    assert_eq!(repository.asked("git push origin main"), asked);
-    assert_eq!(repository.asked("git push origin HEAD:main"), asked);
-    repository.world.prove("s");
+    assert_eq!(repository.decide("git push origin main"), asked);
+    assert_eq!(repository.decide("git push origin HEAD:main"), asked);
+    repository.world.verify_and_replay("s");
 }
 
 #[test]
-fn each_command_is_judged_by_the_repository_it_works_in() {
+fn each_command_is_decided_by_the_repository_in_which_it_runs() {
     let repository = Repository::new();
-    repository.write("kept.txt", "dirty");
-    fs::create_dir(repository.world.work().join("sub")).unwrap();
+    repository.write("tracked.txt", "dirty");
+    fs::create_dir(repository.world.workspace().join("sub")).unwrap();
     repository.git(&["init", "-q", "sub"]);
-    assert_eq!(repository.asked("git -C sub reset --hard"), "allow");
-    assert_eq!(repository.asked("cd sub && git reset --hard"), "allow");
-    assert_eq!(repository.asked("cd sub && git status; cd .. && git reset --hard"), RESET);
+    assert_eq!(repository.decide("git -C sub reset --hard"), "allow");
+    assert_eq!(repository.decide("cd sub && git reset --hard"), "allow");
+    assert_eq!(repository.decide("cd sub && git status; cd .. && git reset --hard"), RESET_DENIED);
     repository.write("sub/new.txt", "1");
-    assert_eq!(repository.asked("(cd sub; git clean -fd)"), "deny git/clean");
-    repository.world.prove("s");
+    assert_eq!(repository.decide("(cd sub; git clean -fd)"), "deny git/clean");
+    repository.world.verify_and_replay("s");
 }
 
 const KEEP_WORK: &str = "\
@@ -152,8 +156,8 @@ rules:
 ";
 
 #[test]
-fn what_a_repository_ignores_is_told_apart() {
-    let repository = Repository::with(KEEP_WORK);
+fn ignored_files_of_a_repository_are_recognised() {
+    let repository = Repository::with_definition(KEEP_WORK);
     repository.write("node_modules/x/y.js", "1");
     repository.write("src/new.txt", "1");
     for (line, expected) in [
@@ -161,24 +165,23 @@ fn what_a_repository_ignores_is_told_apart() {
         ("rm -rf ./node_modules/x", "allow"),
         ("rm -rf node_modules src", "deny keep-work"),
         ("rm -rf src", "deny keep-work"),
-        ("rm kept.txt", "deny keep-work"),
+        ("rm tracked.txt", "deny keep-work"),
     ] {
-        assert_eq!(repository.asked(line), expected, "{line}");
+        assert_eq!(repository.decide(line), expected, "{line}");
     }
-    // Nobody but git knows what is ignored.
-    let path = with_git(&repository, "exec sleep 1000");
-    let run = in_time(&repository, &path, "hangs", "rm -rf node_modules");
-    assert_eq!(words(&run.verdicts()[0]), "deny keep-work");
-    fs::write(repository.world.work().join(".gitignore"), "").unwrap();
-    assert_eq!(repository.asked("rm -rf node_modules"), "deny keep-work");
-    repository.world.prove("s");
-    repository.world.prove("hangs");
+    // If git does not answer, no file counts as ignored.
+    let path = path_with_fake_git(&repository, "exec sleep 1000");
+    let run = run_within_10_seconds(&repository, &path, "hangs", "rm -rf node_modules");
+    assert_eq!(verdict_summary(&run.json_lines()[0]), "deny keep-work");
+    fs::write(repository.world.workspace().join(".gitignore"), "").unwrap();
+    assert_eq!(repository.decide("rm -rf node_modules"), "deny keep-work");
+    repository.world.verify_and_replay("s");
+    repository.world.verify_and_replay("hangs");
 }
 
-/// A `git` in front of the real one. Another process writes it, so that no
-/// thread that starts a program in the same moment holds it open: the system
-/// runs no such file.
-fn with_git(repository: &Repository, script: &str) -> String {
+/// A `git` program in front of the real one in the path. Another process writes it: the system
+/// refuses to run a file that a thread of this process still has open for writing.
+fn path_with_fake_git(repository: &Repository, script: &str) -> String {
     let directory = repository.world.root().join("bin");
     fs::create_dir_all(&directory).unwrap();
     let mut writer = repository.world.command("sh");
@@ -187,46 +190,53 @@ fn with_git(repository: &Repository, script: &str) -> String {
     format!("{}:/usr/bin:/bin", directory.display())
 }
 
-/// What is decided within a few seconds, whatever is in the path.
-fn in_time(repository: &Repository, path: &str, session: &str, line: &str) -> Run {
+/// Runs `jackline stdio` with the given path, for at most 10 seconds.
+fn run_within_10_seconds(
+    repository: &Repository,
+    path: &str,
+    session: &str,
+    line: &str,
+) -> CliOutput {
     let mut command: Command = repository.world.command("/usr/bin/timeout");
     command.args(["10", JACKLINE, "stdio"]).env("PATH", path);
-    let run = feed(&mut command, stream(session, &[run("c", line)]).as_bytes());
-    assert_ne!(run.code, Some(124), "cut off after 10 s");
+    let run =
+        run_with_input(&mut command, event_lines(session, &[shell_proposed("c", line)]).as_bytes());
+    assert_ne!(run.code, Some(124), "timed out after 10 s");
     run
 }
 
 #[test]
-fn where_git_cannot_say_everything_counts_as_unsaved() {
+fn without_an_answer_of_git_everything_counts_as_uncommitted() {
     let repository = Repository::new();
     let nothing = repository.world.root().join("nowhere").display().to_string();
-    for (name, path) in [("hangs", with_git(&repository, "exec sleep 1000")), ("none", nothing)] {
+    for (name, path) in
+        [("hangs", path_with_fake_git(&repository, "exec sleep 1000")), ("none", nothing)]
+    {
         for (number, (line, expected)) in [
-            ("git reset --hard", RESET),
-            ("git clean -fd", CLEAN),
-            ("git -C a reset --hard; git -C b reset --hard; git -C c reset --hard", RESET),
+            ("git reset --hard", RESET_DENIED),
+            ("git clean -fd", CLEAN_DENIED),
+            ("git -C a reset --hard; git -C b reset --hard; git -C c reset --hard", RESET_DENIED),
             ("ls", "allow"),
         ]
         .into_iter()
         .enumerate()
         {
             let session = format!("{name}-{number}");
-            let run = in_time(&repository, &path, &session, line);
-            assert_eq!(words(&run.verdicts()[0]), expected, "{name}: {line}");
-            repository.world.prove(&session);
+            let run = run_within_10_seconds(&repository, &path, &session, line);
+            assert_eq!(verdict_summary(&run.json_lines()[0]), expected, "{name}: {line}");
+            repository.world.verify_and_replay(&session);
         }
     }
 }
 
-/// The tree is clean, so it is the program that is asked, and what it starts
-/// goes with it.
+/// The `git` program that hangs is stopped together with the processes that it started.
 #[test]
-fn a_git_that_hangs_leaves_nothing_behind() {
+fn a_git_that_hangs_leaves_no_processes() {
     let repository = Repository::new();
     let pids = repository.world.root().join("pids");
     let script = format!("sleep 1000 & echo $! >> {}; wait", pids.display());
-    let path = with_git(&repository, &script);
-    in_time(&repository, &path, "s", "git reset --hard");
+    let path = path_with_fake_git(&repository, &script);
+    run_within_10_seconds(&repository, &path, "s", "git reset --hard");
     for pid in fs::read_to_string(&pids).unwrap().lines() {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
         assert!(stat.as_ref().map_or(true, |stat| stat.contains(") Z ")), "{stat:?}");

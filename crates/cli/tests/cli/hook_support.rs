@@ -1,16 +1,15 @@
-//! Claude Code from the side of a hook: its payloads, its environment, and
-//! what it hears.
+//! Claude Code as a hook sees it: its payloads, its environment and the answers it accepts.
 
 use std::process::Command;
 
-use jackline_host::forged_by_agent;
+use jackline_host::is_started_by_agent_tool;
 use serde_json::{Value, json};
 
-use crate::support::{JACKLINE, Run, World, feed};
+use crate::support::{CliOutput, CliWorld, JACKLINE, run_with_input};
 
 pub(crate) const SESSION: &str = "acd99a02-37be-4afd-9946-f4a8a0abd8ed";
 
-/// One rule that denies and one that asks.
+/// One rule that denies and one rule that needs an approval.
 pub(crate) const RULES: &str = r#"
 rules:
   - name: no-force-push
@@ -26,57 +25,62 @@ rules:
     examples: { ask: ["make deploy"], allow: ["make test"] }
 "#;
 
-pub(crate) const DENIED: &str =
+pub(crate) const DENIED_REASON: &str =
     "Force pushes rewrite shared history. (rule `no-force-push`, at `git push -f`)";
 
-/// `jackline hook claude` as the client starts it where nobody sits.
-pub(crate) fn command(world: &World) -> Command {
-    prepared(world, JACKLINE, &["hook", "claude"])
+/// `jackline hook claude`, as a client without a terminal starts it.
+pub(crate) fn hook_command(world: &CliWorld) -> Command {
+    command_in_hook_environment(world, JACKLINE, &["hook", "claude"])
 }
 
-/// Any program with the environment of a hook.
-pub(crate) fn prepared(world: &World, program: &str, words: &[&str]) -> Command {
-    // A client that an agent has started would not be believed.
-    let forged = forged_by_agent();
-    let mut command = if forged { world.apart(program) } else { world.command(program) };
+/// A command for any program, with the environment of a hook.
+pub(crate) fn command_in_hook_environment(
+    world: &CliWorld,
+    program: &str,
+    words: &[&str],
+) -> Command {
+    // Claude Code is not trusted as the client if an agent started it.
+    let has_agent_above = is_started_by_agent_tool();
+    let mut command =
+        if has_agent_above { world.isolated_command(program) } else { world.command(program) };
     command
         .args(words)
-        .env("CLAUDE_PROJECT_DIR", world.work())
+        .env("CLAUDE_PROJECT_DIR", world.workspace())
         .env("CLAUDE_CODE_ENTRYPOINT", "sdk-cli")
-        // What is left where the state home takes nothing stays in this test.
+        // Files that cannot be written to the state home go here, so they stay inside this test.
         .env("XDG_RUNTIME_DIR", world.root());
     command
 }
 
-/// What every payload holds, and what this one holds beyond that.
-pub(crate) fn payload(world: &World, event: &str, beyond: Value) -> Value {
+/// Builds a payload: the fields that every payload has, and the given extra fields.
+pub(crate) fn payload(world: &CliWorld, event: &str, extra: Value) -> Value {
     let mut payload = json!({
         "session_id": SESSION,
         "transcript_path": format!("/nowhere/{SESSION}.jsonl"),
-        "cwd": world.work(),
+        "cwd": world.workspace(),
         "prompt_id": "1d462ff3-b06a-4de9-b87d-55ab7a4c50db",
         "permission_mode": "default",
         "hook_event_name": event,
     });
-    merge(&mut payload, beyond);
+    merge(&mut payload, extra);
     payload
 }
 
-pub(crate) fn merge(payload: &mut Value, beyond: Value) {
-    let (Value::Object(payload), Value::Object(beyond)) = (payload, beyond) else { panic!() };
-    payload.extend(beyond);
+pub(crate) fn merge(payload: &mut Value, extra: Value) {
+    let (Value::Object(payload), Value::Object(extra)) = (payload, extra) else { panic!() };
+    payload.extend(extra);
 }
 
-/// A command line that is about to run.
-pub(crate) fn bash(world: &World, call: &str, line: &str) -> Value {
+/// A shell command that is proposed.
+pub(crate) fn bash_proposed(world: &CliWorld, call: &str, line: &str) -> Value {
     let input = json!({"command": line, "description": "d"});
-    let beyond = json!({"tool_name": "Bash", "tool_input": input, "tool_use_id": call});
-    payload(world, "PreToolUse", beyond)
+    let extra = json!({"tool_name": "Bash", "tool_input": input, "tool_use_id": call});
+    payload(world, "PreToolUse", extra)
 }
 
-/// A command line that has run.
-pub(crate) fn ran(world: &World, call: &str, line: &str) -> Value {
-    let mut payload = bash(world, call, line);
+/// A shell command that finished.
+pub(crate) fn bash_finished(world: &CliWorld, call: &str, line: &str) -> Value {
+    let mut payload = bash_proposed(world, call, line);
     let response = json!({"stdout": "OUT", "stderr": "", "interrupted": false, "isImage": false});
     merge(
         &mut payload,
@@ -85,65 +89,66 @@ pub(crate) fn ran(world: &World, call: &str, line: &str) -> Value {
     payload
 }
 
-pub(crate) fn stop(world: &World, active: bool) -> Value {
-    let beyond = json!({
+pub(crate) fn stop_payload(world: &CliWorld, active: bool) -> Value {
+    let extra = json!({
         "stop_hook_active": active,
         "last_assistant_message": "done",
         "background_tasks": [],
         "session_crons": [],
     });
-    payload(world, "Stop", beyond)
+    payload(world, "Stop", extra)
 }
 
-/// Every event with all its fields, as the client sends them.
-pub(crate) fn all(world: &World) -> Vec<Value> {
-    let told = |event: &str, beyond| payload(world, event, beyond);
+/// Every event with all its fields, as Claude Code sends them.
+pub(crate) fn all_payloads(world: &CliWorld) -> Vec<Value> {
+    let event_payload = |event: &str, extra| payload(world, event, extra);
     let calls = json!([{"tool_name": "Bash", "tool_use_id": "c1", "tool_response": "OUT"}]);
-    let mut failed = bash(world, "c1", "exit 3");
+    let mut failed = bash_proposed(world, "c1", "exit 3");
     let failure = json!({"hook_event_name": "PostToolUseFailure", "error": "Exit code 3", "is_interrupt": false});
     merge(&mut failed, failure);
-    let mut refused = bash(world, "c1", "echo");
+    let mut refused = bash_proposed(world, "c1", "echo");
     merge(&mut refused, json!({"hook_event_name": "PermissionDenied", "reason": "no"}));
-    let mut subagent_stop = stop(world, false);
+    let mut subagent_stop = stop_payload(world, false);
     let subagent = json!({"hook_event_name": "SubagentStop", "agent_id": "a1", "agent_type": "x"});
     merge(&mut subagent_stop, subagent);
     vec![
-        told("SessionStart", json!({"source": "startup", "model": "claude-sonnet-4-5"})),
-        told("UserPromptSubmit", json!({"prompt": "do the work", "source": "user"})),
-        bash(world, "c1", "echo hello"),
-        ran(world, "c1", "echo hello"),
+        event_payload("SessionStart", json!({"source": "startup", "model": "claude-sonnet-4-5"})),
+        event_payload("UserPromptSubmit", json!({"prompt": "do the work", "source": "user"})),
+        bash_proposed(world, "c1", "echo hello"),
+        bash_finished(world, "c1", "echo hello"),
         failed,
-        told("PostToolBatch", json!({"tool_calls": calls})),
+        event_payload("PostToolBatch", json!({"tool_calls": calls})),
         refused,
-        told("SubagentStart", json!({"agent_id": "a1", "agent_type": "x"})),
+        event_payload("SubagentStart", json!({"agent_id": "a1", "agent_type": "x"})),
         subagent_stop,
-        told("PreCompact", json!({"trigger": "auto", "custom_instructions": null})),
-        told("PostCompact", json!({"trigger": "auto"})),
-        stop(world, false),
-        told("SessionEnd", json!({"reason": "other"})),
+        event_payload("PreCompact", json!({"trigger": "auto", "custom_instructions": null})),
+        event_payload("PostCompact", json!({"trigger": "auto"})),
+        stop_payload(world, false),
+        event_payload("SessionEnd", json!({"reason": "other"})),
     ]
 }
 
-pub(crate) fn tell(world: &World, payload: &Value) -> Run {
-    feed(&mut command(world), payload.to_string().as_bytes())
+pub(crate) fn send_payload(world: &CliWorld, payload: &Value) -> CliOutput {
+    run_with_input(&mut hook_command(world), payload.to_string().as_bytes())
 }
 
-/// What the client hears; null where nothing is said.
-pub(crate) fn hear(world: &World, payload: &Value) -> Value {
-    heard(&tell(world, payload))
+/// Sends a payload to the hook and returns its answer, or null if it printed nothing.
+pub(crate) fn hook_answer(world: &CliWorld, payload: &Value) -> Value {
+    parse_answer(&send_payload(world, payload))
 }
 
-pub(crate) fn heard(run: &Run) -> Value {
+/// Parses the answer of a hook process, or returns null if it printed nothing.
+pub(crate) fn parse_answer(run: &CliOutput) -> Value {
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
     if run.stdout.is_empty() { Value::Null } else { serde_json::from_str(&run.stdout).unwrap() }
 }
 
-/// What `hear` gives for a denial.
-pub(crate) fn deny(reason: &str) -> Value {
-    decision("deny", reason)
+/// The answer with which the hook denies a call.
+pub(crate) fn deny_answer(reason: &str) -> Value {
+    decision_answer("deny", reason)
 }
 
-pub(crate) fn decision(decision: &str, reason: &str) -> Value {
+pub(crate) fn decision_answer(decision: &str, reason: &str) -> Value {
     json!({"hookSpecificOutput": {
         "hookEventName": "PreToolUse",
         "permissionDecision": decision,
@@ -151,26 +156,26 @@ pub(crate) fn decision(decision: &str, reason: &str) -> Value {
     }})
 }
 
-pub(crate) fn permission(heard: &Value) -> Option<&str> {
-    heard.pointer("/hookSpecificOutput/permissionDecision").and_then(Value::as_str)
+pub(crate) fn permission_decision(answer: &Value) -> Option<&str> {
+    answer.pointer("/hookSpecificOutput/permissionDecision").and_then(Value::as_str)
 }
 
-/// Where the session stands.
-pub(crate) fn status(world: &World) -> Value {
+/// Returns the session summary that `jackline status` prints.
+pub(crate) fn session_summary(world: &CliWorld) -> Value {
     let run = world.jackline(&["status", SESSION, "--json"]);
     assert_eq!(run.code, Some(0), "{run:?}");
     run.stdout.parse::<Value>().unwrap()["summary"].clone()
 }
 
-/// What the record of the last event says beside it.
-pub(crate) fn last_faults(world: &World) -> Vec<String> {
+/// Returns the fault reasons in the journal notes of the last record.
+pub(crate) fn last_fault_reasons(world: &CliWorld) -> Vec<String> {
     let records = world.records(SESSION);
-    faults(&records.last().unwrap().notes)
+    fault_reasons(&records.last().unwrap().notes)
 }
 
-pub(crate) fn faults(notes: &[jackline_journal::Note]) -> Vec<String> {
-    let reason = |note: &jackline_journal::Note| match note {
-        jackline_journal::Note::Fault { reason, .. } => Some(reason.clone()),
+pub(crate) fn fault_reasons(notes: &[jackline_journal::JournalNote]) -> Vec<String> {
+    let reason = |note: &jackline_journal::JournalNote| match note {
+        jackline_journal::JournalNote::Fault { reason, .. } => Some(reason.clone()),
         _ => None,
     };
     notes.iter().filter_map(reason).collect()

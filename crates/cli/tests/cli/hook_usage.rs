@@ -1,18 +1,20 @@
-//! What the client's transcripts say of tokens reaches limits and the context
-//! gate, the agent's and its sub-agents'.
+//! Tests that the token usage in Claude Code transcripts counts towards limits and the context
+//! gate, for the agent and its sub-agents.
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::hook_support::{SESSION, bash, hear, merge, payload, permission, status};
-use crate::support::World;
+use crate::hook_support::{
+    SESSION, bash_proposed, hook_answer, merge, payload, permission_decision, session_summary,
+};
+use crate::support::CliWorld;
 
 const DEFINITION: &str = "context: {}\nlimits: { cost_usd: 100 }\n";
 
-/// Adds an answer of the model to a transcript.
-fn answers(file: &Path, id: &str, model: &str, sub_agent: bool, input: u64) {
+/// Appends a model answer to a transcript.
+fn append_answer(file: &Path, id: &str, model: &str, sub_agent: bool, input: u64) {
     let usage = json!({"input_tokens": input, "cache_read_input_tokens": 100_000,
         "cache_creation_input_tokens": 0, "output_tokens": 0});
     let message = json!({"id": id, "model": model, "content": [], "usage": usage});
@@ -22,41 +24,42 @@ fn answers(file: &Path, id: &str, model: &str, sub_agent: bool, input: u64) {
     fs::write(file, format!("{before}{line}\n")).unwrap();
 }
 
-fn told(world: &World, event: &str, agent: Option<&str>) -> Value {
+fn send_hook_event(world: &CliWorld, event: &str, agent: Option<&str>) -> Value {
     let transcript = world.root().join(format!("{SESSION}.jsonl"));
-    let mut beyond = json!({"transcript_path": transcript, "tool_calls": []});
+    let mut extra = json!({"transcript_path": transcript, "tool_calls": []});
     if let Some(agent) = agent {
-        merge(&mut beyond, json!({"agent_id": agent, "agent_type": "x"}));
+        merge(&mut extra, json!({"agent_id": agent, "agent_type": "x"}));
     }
-    hear(world, &payload(world, event, beyond))
+    hook_answer(world, &payload(world, event, extra))
 }
 
 #[test]
-fn the_transcript_fills_the_context_and_costs() {
-    let world = World::new(DEFINITION);
+fn the_transcript_provides_context_usage_and_cost() {
+    let world = CliWorld::new(DEFINITION);
     let start = json!({"source": "startup", "model": "claude-sonnet-4-5"});
-    assert_eq!(hear(&world, &payload(&world, "SessionStart", start)), Value::Null);
+    assert_eq!(hook_answer(&world, &payload(&world, "SessionStart", start)), Value::Null);
     let main = world.root().join(format!("{SESSION}.jsonl"));
     let sub = world.root().join(SESSION).join("subagents/agent-a1.jsonl");
-    answers(&main, "m1", "claude-sonnet-4-5-20250929", false, 48_000);
-    answers(&sub, "s1", "claude-haiku-4-5-20251001", true, 0);
-    // Told twice, it counts once.
+    append_answer(&main, "m1", "claude-sonnet-4-5-20250929", false, 48_000);
+    append_answer(&sub, "s1", "claude-haiku-4-5-20251001", true, 0);
+    // A repeated event counts once.
     for _ in 0..2 {
-        told(&world, "PostToolBatch", None);
-        told(&world, "PostToolBatch", Some("a1"));
+        send_hook_event(&world, "PostToolBatch", None);
+        send_hook_event(&world, "PostToolBatch", Some("a1"));
     }
-    assert_eq!(hear(&world, &bash(&world, "c1", "ls")), Value::Null);
-    answers(&main, "m2", "claude-sonnet-4-5-20250929", false, 72_000);
-    told(&world, "PostToolBatch", None);
-    let heard = hear(&world, &bash(&world, "c2", "ls"));
-    assert_eq!(permission(&heard), None);
-    let said = heard.pointer("/hookSpecificOutput/additionalContext").and_then(Value::as_str);
-    let said = said.unwrap_or_else(|| panic!("{heard}"));
-    assert!(said.contains("The context is 86 % full (172000 of 200000 tokens)."), "{said}");
-    assert!(said.contains("`.jackline/MISSION_BRIEFING.md`"), "{said}");
+    assert_eq!(hook_answer(&world, &bash_proposed(&world, "c1", "ls")), Value::Null);
+    append_answer(&main, "m2", "claude-sonnet-4-5-20250929", false, 72_000);
+    send_hook_event(&world, "PostToolBatch", None);
+    let answer = hook_answer(&world, &bash_proposed(&world, "c2", "ls"));
+    assert_eq!(permission_decision(&answer), None);
+    let context = answer.pointer("/hookSpecificOutput/additionalContext").and_then(Value::as_str);
+    let context = context.unwrap_or_else(|| panic!("{answer}"));
+    assert!(context.contains("The context is 86 % full (172000 of 200000 tokens)."), "{context}");
+    assert!(context.contains("`.jackline/MISSION_BRIEFING.md`"), "{context}");
 
-    let summary = status(&world);
-    // 0.048 + 0.072 times 3, three times 0.1 at 0.30, 0.30 and 0.10.
+    let summary = session_summary(&world);
+    // (0.048 + 0.072) × 3 USD for the new input, plus three times 0.1 million cached tokens at
+    // 0.30, 0.30 and 0.10 USD.
     assert_eq!(summary["budgets"][0]["used"], json!(430_000));
     let row = |number: usize, field: &str| summary["context"][number][field].clone();
     assert_eq!(
@@ -67,112 +70,110 @@ fn the_transcript_fills_the_context_and_costs() {
         (row(1, "actor"), row(1, "pct"), row(1, "level")),
         (json!("a1"), json!(50), json!("ok"))
     );
-    let shown = world.jackline(&["status", SESSION]).stdout;
-    for words in
+    let output = world.jackline(&["status", SESSION]).stdout;
+    for fragment in
         ["0.43 of 100.00 USD", "86 % (172000 of 200000 tokens)", "50 % (100000 of 200000 tokens)"]
     {
-        assert!(shown.contains(words), "{words}: {shown}");
+        assert!(output.contains(fragment), "{fragment}: {output}");
     }
 }
 
-fn usage(world: &World) -> (Value, Value) {
-    let summary = status(world);
-    let of = |pointer: &str| summary.pointer(pointer).cloned().unwrap_or_default();
-    (of("/usage/input"), of("/turn/usage/input"))
+fn input_tokens(world: &CliWorld) -> (Value, Value) {
+    let summary = session_summary(world);
+    let value = |pointer: &str| summary.pointer(pointer).cloned().unwrap_or_default();
+    (value("/usage/input"), value("/turn/usage/input"))
 }
 
 const SONNET: &str = "claude-sonnet-4-5-20250929";
 
-/// The client writes an answer down when the call in it may long be over: two may lie
-/// there at once, and the last one of a turn only after its stop.
+/// The client may write an answer after its call has finished: two answers may arrive together, and
+/// the last answer of a turn arrives after its stop.
 #[test]
-fn answers_that_are_written_down_late_all_count_each_in_its_turn() {
-    let world = World::new(DEFINITION);
+fn answers_that_are_written_late_count_in_their_own_turn() {
+    let world = CliWorld::new(DEFINITION);
     let main = world.root().join(format!("{SESSION}.jsonl"));
     let transcript = json!({"transcript_path": main});
     let prompt = |text: &str| {
-        let mut said = transcript.clone();
-        merge(&mut said, json!({"prompt": text}));
-        hear(&world, &payload(&world, "UserPromptSubmit", said))
+        let mut extra = transcript.clone();
+        merge(&mut extra, json!({"prompt": text}));
+        hook_answer(&world, &payload(&world, "UserPromptSubmit", extra))
     };
     prompt("begin");
-    told(&world, "PostToolBatch", None);
-    answers(&main, "m1", SONNET, false, 1);
-    answers(&main, "m2", SONNET, false, 20);
-    told(&world, "PostToolBatch", None);
-    assert_eq!(usage(&world), (json!(21), json!(21)));
-    told(&world, "Stop", None);
-    answers(&main, "m3", SONNET, false, 300);
+    send_hook_event(&world, "PostToolBatch", None);
+    append_answer(&main, "m1", SONNET, false, 1);
+    append_answer(&main, "m2", SONNET, false, 20);
+    send_hook_event(&world, "PostToolBatch", None);
+    assert_eq!(input_tokens(&world), (json!(21), json!(21)));
+    send_hook_event(&world, "Stop", None);
+    append_answer(&main, "m3", SONNET, false, 300);
     prompt("go on");
-    assert_eq!(usage(&world), (json!(321), json!(0)));
-    answers(&main, "m4", SONNET, false, 4000);
-    hear(&world, &payload(&world, "SessionEnd", transcript));
-    assert_eq!(usage(&world), (json!(4321), json!(4000)));
-    world.prove(SESSION);
+    assert_eq!(input_tokens(&world), (json!(321), json!(0)));
+    append_answer(&main, "m4", SONNET, false, 4000);
+    hook_answer(&world, &payload(&world, "SessionEnd", transcript));
+    assert_eq!(input_tokens(&world), (json!(4321), json!(4000)));
+    world.verify_and_replay(SESSION);
 }
 
-/// The last answer before a compaction is written down after the stop, and would
-/// look as if the compaction had freed nothing.
+/// The last answer before a compaction is written after the stop. It must not make the compaction
+/// look ineffective.
 #[test]
-fn an_answer_from_before_a_compaction_says_nothing_of_what_it_freed() {
-    let world = World::new(DEFINITION);
+fn an_answer_from_before_a_compaction_does_not_count_as_context_after_it() {
+    let world = CliWorld::new(DEFINITION);
     let main = world.root().join(format!("{SESSION}.jsonl"));
     let start = |source: &str| {
-        let said = json!({"source": source, "model": SONNET, "transcript_path": main});
-        hear(&world, &payload(&world, "SessionStart", said));
+        let extra = json!({"source": source, "model": SONNET, "transcript_path": main});
+        hook_answer(&world, &payload(&world, "SessionStart", extra));
     };
     start("startup");
-    answers(&main, "m1", SONNET, false, 70_000);
-    told(&world, "Stop", None);
-    answers(&main, "m2", SONNET, false, 75_000);
+    append_answer(&main, "m1", SONNET, false, 70_000);
+    send_hook_event(&world, "Stop", None);
+    append_answer(&main, "m2", SONNET, false, 75_000);
     start("compact");
-    // The answer to what follows is not there yet.
-    told(&world, "PostToolBatch", None);
-    answers(&main, "m3", SONNET, false, 20_000);
-    told(&world, "PostToolBatch", None);
-    let row = |field: &str| status(&world)["context"][0][field].clone();
+    // The answer after the compaction is not written yet.
+    send_hook_event(&world, "PostToolBatch", None);
+    append_answer(&main, "m3", SONNET, false, 20_000);
+    send_hook_event(&world, "PostToolBatch", None);
+    let row = |field: &str| session_summary(&world)["context"][0][field].clone();
     assert_eq!((row("used"), row("ineffective")), (json!(120_000), json!(0)));
-    world.prove(SESSION);
+    world.verify_and_replay(SESSION);
 }
 
-/// A session that goes on with what another has done has a transcript that begins
-/// with it.
+/// The transcript of a continued session starts with the answers of the earlier session.
 #[test]
-fn what_was_used_before_a_session_began_is_not_its_own() {
-    let world = World::new(DEFINITION);
+fn usage_from_before_the_start_of_a_session_does_not_count() {
+    let world = CliWorld::new(DEFINITION);
     let main = world.root().join(format!("{SESSION}.jsonl"));
     let old = json!({"type": "assistant", "timestamp": "2020-01-31T12:00:00.000Z", "message":
         {"id": "m0", "usage": {"input_tokens": 7, "output_tokens": 7}}});
     fs::write(&main, format!("{old}\n")).unwrap();
-    assert_eq!(hear(&world, &bash(&world, "c1", "ls")), Value::Null);
-    told(&world, "PostToolBatch", None);
-    answers(&main, "m1", SONNET, false, 20);
-    told(&world, "PostToolBatch", None);
-    assert_eq!(usage(&world).0, json!(20));
+    assert_eq!(hook_answer(&world, &bash_proposed(&world, "c1", "ls")), Value::Null);
+    send_hook_event(&world, "PostToolBatch", None);
+    append_answer(&main, "m1", SONNET, false, 20);
+    send_hook_event(&world, "PostToolBatch", None);
+    assert_eq!(input_tokens(&world).0, json!(20));
 }
 
-/// A limit on tokens never acts on what nobody can read. So it is said: to the agent, and in
-/// `status`.
+/// A token limit cannot count unreadable usage, so the agent and `status` report it.
 #[test]
-fn usage_that_nobody_can_read_is_told_once_and_shown() {
-    let world = World::new("limits: { total_tokens: 100 }\n");
+fn unreadable_usage_is_reported_once_and_shown_in_status() {
+    let world = CliWorld::new("limits: { total_tokens: 100 }\n");
     let main = world.root().join(format!("{SESSION}.jsonl"));
-    assert_eq!(hear(&world, &bash(&world, "c0", "ls")), Value::Null);
+    assert_eq!(hook_answer(&world, &bash_proposed(&world, "c0", "ls")), Value::Null);
     for (id, input) in [("m1", json!(-5)), ("m2", json!("9"))] {
         let message = json!({"id": id, "usage": {"input_tokens": input, "output_tokens": 1}});
         let before = fs::read_to_string(&main).unwrap_or_default();
         let line = json!({"type": "assistant", "message": message});
         fs::write(&main, format!("{before}{line}\n")).unwrap();
         for _ in 0..2 {
-            told(&world, "PostToolBatch", None);
+            send_hook_event(&world, "PostToolBatch", None);
         }
     }
-    let said = hear(&world, &bash(&world, "c1", "ls")).to_string();
-    assert!(said.contains("Nobody can read what some answers of the model used"), "{said}");
-    let again = hear(&world, &bash(&world, "c2", "ls")).to_string();
-    assert!(!again.contains("Nobody can read what some answers of the model used"), "{again}");
-    assert_eq!(status(&world)["usage"]["unknown"], json!(2));
-    let shown = world.jackline(&["status", SESSION]).stdout;
-    assert!(shown.contains("2 answers of the model, whose usage can't be read"), "{shown}");
-    world.prove(SESSION);
+    let answer = hook_answer(&world, &bash_proposed(&world, "c1", "ls")).to_string();
+    assert!(answer.contains("The usage of some model replies could not be read"), "{answer}");
+    let again = hook_answer(&world, &bash_proposed(&world, "c2", "ls")).to_string();
+    assert!(!again.contains("The usage of some model replies could not be read"), "{again}");
+    assert_eq!(session_summary(&world)["usage"]["unknown"], json!(2));
+    let output = world.jackline(&["status", SESSION]).stdout;
+    assert!(output.contains("2 answers of the model with unknown usage"), "{output}");
+    world.verify_and_replay(SESSION);
 }

@@ -1,4 +1,5 @@
-//! `jackline init`: other people's files, changed with care and given back.
+//! Tests of `jackline init`: it changes the files of other programs carefully, and can undo the
+//! changes.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -7,17 +8,17 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{JACKLINE, Run, World, feed};
+use crate::support::{CliOutput, CliWorld, JACKLINE, run_with_input};
 
-/// A project without a definition, and a person with a home.
-pub(crate) struct Project {
-    pub(crate) world: World,
+/// A project without a definition, and a person with a home directory.
+pub(crate) struct InitProject {
+    pub(crate) world: CliWorld,
 }
 
-impl Project {
+impl InitProject {
     pub(crate) fn new() -> Self {
-        let world = World::new("version: 1\n");
-        fs::remove_file(world.work().join("jackline.yaml")).unwrap();
+        let world = CliWorld::new("version: 1\n");
+        fs::remove_file(world.workspace().join("jackline.yaml")).unwrap();
         fs::create_dir(world.root().join("person")).unwrap();
         Self { world }
     }
@@ -36,7 +37,7 @@ impl Project {
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.world.work().join(name)
+        self.world.workspace().join(name)
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) {
@@ -54,30 +55,30 @@ impl Project {
         command
     }
 
-    pub(crate) fn init(&self, args: &[&str]) -> Run {
-        feed(self.command().arg("init").args(args), b"")
+    pub(crate) fn run_init(&self, args: &[&str]) -> CliOutput {
+        run_with_input(self.command().arg("init").args(args), b"")
     }
 
-    fn install(&self) -> Run {
-        let run = self.init(&["claude", "--yes"]);
+    fn install(&self) -> CliOutput {
+        let run = self.run_init(&["claude", "--yes"]);
         assert_eq!(run.code, Some(0), "{run:?}");
         run
     }
 
-    fn uninstall(&self) -> Run {
-        let run = self.init(&["claude", "--uninstall", "--yes"]);
+    fn uninstall(&self) -> CliOutput {
+        let run = self.run_init(&["claude", "--uninstall", "--yes"]);
         assert_eq!(run.code, Some(0), "{run:?}");
         run
     }
 
-    pub(crate) fn json(&self, args: &[&str]) -> Value {
-        let run = self.init(&[args, &["--json"]].concat());
+    pub(crate) fn init_json(&self, args: &[&str]) -> Value {
+        let run = self.run_init(&[args, &["--json"]].concat());
         serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {run:?}"))
     }
 
-    /// Everything in the project, with what is in it.
+    /// Returns the path and the content of everything in the project.
     pub(crate) fn contents(&self) -> Vec<(String, Option<Vec<u8>>)> {
-        let names = self.world.tree().into_iter().filter(|name| name.starts_with("work"));
+        let names = self.world.file_tree().into_iter().filter(|name| name.starts_with("work"));
         names
             .map(|name| {
                 let bytes = fs::read(self.world.root().join(&name)).ok();
@@ -90,8 +91,8 @@ impl Project {
         fs::read_dir(self.world.home().join("backups")).map_or(0, Iterator::count)
     }
 
-    /// A client's program that says which version it is.
-    fn client(&self, script: &str) -> PathBuf {
+    /// Writes a client program that runs `script` instead of printing its version.
+    fn write_client(&self, script: &str) -> PathBuf {
         let path = self.world.root().join("claude");
         let line = r#"printf '#!/bin/sh\n%s\n' "$1" > "$0" && chmod +x "$0""#;
         let status = Command::new("sh").args(["-c", line]).arg(&path).arg(script).status();
@@ -100,27 +101,27 @@ impl Project {
     }
 }
 
-fn commands(settings: &str) -> Vec<(String, String)> {
+fn hook_commands(settings: &str) -> Vec<(String, String)> {
     let settings: Value = serde_json::from_str(settings).unwrap();
-    let mut found = Vec::new();
+    let mut commands = Vec::new();
     for (event, groups) in settings["hooks"].as_object().unwrap() {
         for handler in groups[0]["hooks"].as_array().unwrap() {
-            found.push((event.clone(), handler["command"].as_str().unwrap().to_owned()));
+            commands.push((event.clone(), handler["command"].as_str().unwrap().to_owned()));
         }
     }
-    found
+    commands
 }
 
 #[test]
-fn a_new_project_is_set_up_and_given_back_as_it_was() {
-    let project = Project::in_git();
+fn a_new_project_is_set_up_and_restored_byte_for_byte() {
+    let project = InitProject::in_git();
     let before = project.contents();
     let run = project.install();
     assert!(run.stderr.contains("which only this machine has"), "{}", run.stderr);
     assert!(run.stdout.contains("settings.json  new file"), "{}", run.stdout);
     assert!(run.stdout.contains("canary: not run: the program `claude` was not found"));
     assert!(run.stdout.contains("jackline enforce"));
-    let commands = commands(&project.read(".claude/settings.json"));
+    let commands = hook_commands(&project.read(".claude/settings.json"));
     assert_eq!(commands.len(), 12);
     assert!(
         commands.iter().all(|(_, command)| command.contains(&format!("{JACKLINE} hook claude")))
@@ -134,8 +135,8 @@ fn a_new_project_is_set_up_and_given_back_as_it_was() {
 }
 
 #[test]
-fn the_rule_that_is_shown_is_one_that_works() {
-    let project = Project::new();
+fn the_example_rule_in_the_definition_works() {
+    let project = InitProject::new();
     project.install();
     let text = project.read("jackline.yaml");
     let (head, rule) = text.split_once("#\n# rules:\n").unwrap();
@@ -150,8 +151,8 @@ fn the_rule_that_is_shown_is_one_that_works() {
 }
 
 #[test]
-fn the_second_time_there_is_nothing_to_do() {
-    let project = Project::with_settings("{ \"a\": 1 }\n");
+fn a_second_installation_changes_nothing() {
+    let project = InitProject::with_settings("{ \"a\": 1 }\n");
     project.install();
     let (after, backups) = (project.contents(), project.backups());
     assert_eq!(backups, 1);
@@ -163,18 +164,18 @@ fn the_second_time_there_is_nothing_to_do() {
     assert!(again.stdout.contains("nothing to do"), "{}", again.stdout);
 }
 
-/// The client reads no settings of a directory above the one it is started in.
+/// The client ignores the settings of parent directories.
 #[test]
-fn below_the_project_a_person_is_told_where_to_start_the_client() {
-    let project = Project::in_git();
+fn in_a_subdirectory_a_person_is_told_where_to_start_the_client() {
+    let project = InitProject::in_git();
     let below = project.path("src");
     fs::create_dir(&below).unwrap();
-    let root = project.world.work().canonicalize().unwrap();
+    let root = project.world.workspace().canonicalize().unwrap();
     let start = format!("start `claude` in `{}`", root.display());
     for outcome in ["wrote", "nothing to do: the guard is installed in"] {
         let mut init = project.command();
         init.current_dir(&below).args(["init", "claude", "--yes"]);
-        let run = feed(&mut init, b"");
+        let run = run_with_input(&mut init, b"");
         assert_eq!(run.code, Some(0), "{run:?}");
         assert!(run.stdout.contains(outcome) && run.stderr.contains(&start), "{run:?}");
     }
@@ -184,7 +185,7 @@ fn below_the_project_a_person_is_told_where_to_start_the_client() {
 }
 
 #[test]
-fn any_layout_comes_back_byte_for_byte() {
+fn settings_in_any_layout_are_restored_byte_for_byte() {
     for text in [
         "",
         "\n",
@@ -196,9 +197,9 @@ fn any_layout_comes_back_byte_for_byte() {
         "\u{feff}{\r\n\t// mine\r\n\t\"hooks\": { \"Stop\": [ ] }, /* x */\r\n}\r\n",
         "// a\n\n{ \"hooks\": { \"Stop\": [{ \"hooks\": [{\"command\":\"x\"}] },] , }, \"b\" : [ 1,2 ] } // z",
     ] {
-        let project = Project::with_settings(text);
-        // The client takes no comments, which is said with a one.
-        let run = project.init(&["claude", "--yes"]);
+        let project = InitProject::with_settings(text);
+        // The client does not accept comments, so the exit status is 1.
+        let run = project.run_init(&["claude", "--yes"]);
         let strict = !text.contains("/*") && !text.contains("//");
         assert_eq!(run.code, Some(i32::from(!strict)), "{text}");
         assert_ne!(project.read(".claude/settings.json"), text);
@@ -209,8 +210,8 @@ fn any_layout_comes_back_byte_for_byte() {
 }
 
 #[test]
-fn what_was_changed_since_stays() {
-    let project = Project::in_git();
+fn later_changes_of_other_programs_are_not_reverted() {
+    let project = InitProject::in_git();
     project.write(".claude/settings.json", "{\n  \"hooks\": {\n    \"Stop\": []\n  }\n}\n");
     project.install();
     let text = project.read(".claude/settings.json");
@@ -220,7 +221,11 @@ fn what_was_changed_since_stays() {
     project.write(".git/info/exclude", &exclude);
     project.write("jackline.yaml", "version: 1\n");
     let run = project.uninstall();
-    assert!(run.stdout.contains("is not what `jackline init` wrote, and stays"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("is not the file that `jackline init` wrote, so it stays"),
+        "{}",
+        run.stdout
+    );
     let expected = "{\n  // since\n  \"model\": \"x\",\n  \"hooks\": {\n    \"Stop\": []\n  }\n}\n";
     assert_eq!(project.read(".claude/settings.json"), expected);
     assert_eq!(project.read(".git/info/exclude"), exclude.replace(".jackline/\n", ""));
@@ -228,8 +233,8 @@ fn what_was_changed_since_stays() {
 }
 
 #[test]
-fn a_lost_state_home_costs_no_more_than_the_layout() {
-    let project = Project::with_settings("{\n  \"a\": 1\n}\n");
+fn without_the_state_home_only_the_layout_is_lost() {
+    let project = InitProject::with_settings("{\n  \"a\": 1\n}\n");
     project.install();
     fs::remove_dir_all(project.world.home()).unwrap();
     project.uninstall();
@@ -238,44 +243,44 @@ fn a_lost_state_home_costs_no_more_than_the_layout() {
 }
 
 #[test]
-fn an_older_installation_is_brought_up_to_date_and_still_given_back() {
+fn an_older_installation_is_updated_and_can_still_be_undone() {
     let text = "{ \"a\": 1 }";
-    let project = Project::with_settings(text);
-    let old = project.client("echo 2.0.50");
+    let project = InitProject::with_settings(text);
+    let old = project.write_client("echo 2.0.50");
     let program = ["--no-canary", "--client-program", old.to_str().unwrap()];
-    let run = project.init(&[&["claude", "--yes"], &program[..]].concat());
+    let run = project.run_init(&[&["claude", "--yes"], &program[..]].concat());
     assert_eq!(run.code, Some(0));
     assert!(run.stderr.contains("2.0.50 lets calls through"), "{}", run.stderr);
     let settings = project.read(".claude/settings.json");
     assert!(!settings.contains("PostToolBatch") && settings.contains("SubagentStart"));
     project.install();
-    assert_eq!(commands(&project.read(".claude/settings.json")).len(), 12);
+    assert_eq!(hook_commands(&project.read(".claude/settings.json")).len(), 12);
     project.uninstall();
     assert_eq!(project.read(".claude/settings.json"), text);
 }
 
 #[test]
-fn a_client_that_does_not_say_its_version_gets_the_hooks_of_the_pinned_one() {
-    let project = Project::new();
+fn a_client_without_a_version_gets_the_hooks_of_the_pinned_version() {
+    let project = InitProject::new();
     for script in ["exit 1", "echo nonsense", "kill -9 $$"] {
-        let client = project.client(script);
+        let client = project.write_client(script);
         let args = ["claude", "--dry-run", "--client-program", client.to_str().unwrap()];
-        let run = project.init(&args);
+        let run = project.run_init(&args);
         assert_eq!(run.code, Some(0));
-        assert!(run.stderr.contains("does not say which version"), "{script}: {}", run.stderr);
+        assert!(run.stderr.contains("prints no version"), "{script}: {}", run.stderr);
         assert!(run.stdout.contains("PostToolBatch"));
     }
 }
 
 #[test]
-fn nothing_is_written_without_a_word() {
-    let project = Project::with_settings("{}");
+fn nothing_is_written_without_a_confirmation() {
+    let project = InitProject::with_settings("{}");
     let before = project.contents();
-    let run = project.init(&["claude"]);
+    let run = project.run_init(&["claude"]);
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("nobody can be asked here"), "{}", run.stderr);
-    assert!(run.stdout.contains("  + "), "the difference is shown all the same");
-    let run = project.init(&["claude", "--dry-run"]);
+    assert!(run.stderr.contains("no terminal to confirm in"), "{}", run.stderr);
+    assert!(run.stdout.contains("  + "), "the difference must be shown");
+    let run = project.run_init(&["claude", "--dry-run"]);
     assert_eq!(run.code, Some(0));
     assert!(run.stdout.ends_with("nothing was written\n"));
     assert_eq!(project.contents(), before);
@@ -283,46 +288,52 @@ fn nothing_is_written_without_a_word() {
 }
 
 #[test]
-fn without_a_name_the_clients_that_are_there_are_taken() {
-    let project = Project::new();
-    let run = project.init(&["--yes"]);
+fn without_a_name_all_detected_clients_are_set_up() {
+    let project = InitProject::new();
+    let run = project.run_init(&["--yes"]);
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("jackline init claude"), "{}", run.stderr);
     project.write(".claude/settings.local.json", "{}");
-    assert_eq!(project.init(&["--yes"]).code, Some(0));
-    let run = project.init(&["emacs", "--yes"]);
+    assert_eq!(project.run_init(&["--yes"]).code, Some(0));
+    let run = project.run_init(&["emacs", "--yes"]);
     assert_eq!(
         (run.code, run.stderr.as_str()),
-        (Some(2), "error: there is no client `emacs`; known: `claude`\n")
+        (Some(2), "error: there is no client `emacs`; supported clients: `claude`\n")
     );
 }
 
 #[test]
-fn the_settings_are_where_the_person_says() {
-    let project = Project::new();
-    assert_eq!(project.init(&["claude", "--local", "--yes"]).code, Some(0));
+fn the_options_choose_the_settings_file() {
+    let project = InitProject::new();
+    assert_eq!(project.run_init(&["claude", "--local", "--yes"]).code, Some(0));
     assert!(project.path(".claude/settings.local.json").exists());
     assert!(!project.path(".claude/settings.json").exists());
-    let user = project.json(&["claude", "--user", "--yes"]);
+    let user = project.init_json(&["claude", "--user", "--yes"]);
     let person = project.world.root().join("person");
     assert!(person.join(".claude/settings.json").exists());
-    assert!(user["warnings"][0].as_str().unwrap().contains("would be asked twice"), "{user}");
-    assert_eq!(project.init(&["claude", "--user", "--uninstall", "--yes"]).code, Some(0));
+    assert!(
+        user["warnings"][0].as_str().unwrap().contains("the client would call it twice"),
+        "{user}"
+    );
+    assert_eq!(project.run_init(&["claude", "--user", "--uninstall", "--yes"]).code, Some(0));
     assert!(!person.join(".claude").exists());
     assert!(project.path("jackline.yaml").exists(), "the other installation needs it");
     let elsewhere = project.world.root().join("conf");
     let mut command = project.command();
     command.env("CLAUDE_CONFIG_DIR", &elsewhere).args(["init", "claude", "--user", "--yes"]);
-    assert_eq!(feed(&mut command, b"").code, Some(0));
+    assert_eq!(run_with_input(&mut command, b"").code, Some(0));
     assert!(elsewhere.join("settings.json").exists());
 }
 
 #[test]
-fn in_a_home_directory_the_settings_of_both_are_one_file() {
-    let project = Project::new();
+fn in_a_home_directory_user_and_project_settings_are_one_file() {
+    let project = InitProject::new();
     for args in [&["claude", "--yes"][..], &["claude", "--yes"], &["claude", "--user", "--yes"]] {
         let mut command = project.command();
-        let run = feed(command.env("HOME", project.world.work()).arg("init").args(args), b"");
+        let run = run_with_input(
+            command.env("HOME", project.world.workspace()).arg("init").args(args),
+            b"",
+        );
         assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     }
     project.uninstall();
@@ -330,19 +341,19 @@ fn in_a_home_directory_the_settings_of_both_are_one_file() {
 }
 
 #[test]
-fn from_below_the_project_it_is_the_project_that_is_guarded() {
-    let project = Project::in_git();
+fn in_a_subdirectory_the_project_is_guarded() {
+    let project = InitProject::in_git();
     fs::create_dir_all(project.path("src/deep")).unwrap();
     let mut command = project.command();
     command.current_dir(project.path("src/deep")).args(["init", "claude", "--yes"]);
-    assert_eq!(feed(&mut command, b"").code, Some(0));
+    assert_eq!(run_with_input(&mut command, b"").code, Some(0));
     assert!(project.path(".claude/settings.json").exists());
     assert!(project.path("jackline.yaml").exists());
 }
 
 #[test]
-fn a_worktree_has_its_list_in_the_repository() {
-    let project = Project::in_git();
+fn a_worktree_uses_the_exclude_file_of_the_repository() {
+    let project = InitProject::in_git();
     let git = |args: &[&str]| {
         let mut command = project.world.command("git");
         command.args(["-c", "user.name=a", "-c", "user.email=a@b"]).args(args);
@@ -353,91 +364,91 @@ fn a_worktree_has_its_list_in_the_repository() {
     let mut command = project.command();
     let tree = project.world.root().join("tree");
     command.current_dir(&tree).args(["init", "claude", "--yes"]);
-    assert_eq!(feed(&mut command, b"").code, Some(0));
+    assert_eq!(run_with_input(&mut command, b"").code, Some(0));
     assert!(project.read(".git/info/exclude").contains(".jackline/"));
     assert!(tree.join(".claude/settings.json").exists());
 }
 
 #[test]
-fn hooks_that_will_not_run_are_said_so_loudly() {
+fn hooks_that_will_not_run_cause_a_clear_error() {
     for key in ["disableAllHooks", "allowManagedHooksOnly"] {
-        let project = Project::new();
+        let project = InitProject::new();
         project.write(".claude/settings.local.json", &format!("{{\"{key}\": true}}"));
-        let run = project.init(&["claude", "--yes"]);
+        let run = project.run_init(&["claude", "--yes"]);
         assert_eq!(run.code, Some(1));
         assert!(run.stderr.contains("THE HOOKS WILL NOT RUN"), "{}", run.stderr);
-        assert!(run.stdout.contains("next: let `claude` run its hooks"), "{}", run.stdout);
+        assert!(run.stdout.contains("next: allow `claude` to run its hooks"), "{}", run.stdout);
         assert!(run.stderr.contains(key) && run.stderr.contains("settings.local.json"));
     }
-    let project = Project::with_settings("{\n  \"a\": 1, // mine\n}\n");
-    let run = project.init(&["claude", "--yes"]);
+    let project = InitProject::with_settings("{\n  \"a\": 1, // mine\n}\n");
+    let run = project.run_init(&["claude", "--yes"]);
     assert_eq!(run.code, Some(1));
-    assert!(run.stderr.contains("takes no comments"), "{}", run.stderr);
-    assert!(run.stderr.contains("as in line 2; take them out"), "{}", run.stderr);
-    assert!(run.stderr.contains("install with `--local`"), "{}", run.stderr);
-    let project = Project::new();
+    assert!(run.stderr.contains("accepts no comments"), "{}", run.stderr);
+    assert!(run.stderr.contains("because of line 2; remove them"), "{}", run.stderr);
+    assert!(run.stderr.contains("install it with `--local`"), "{}", run.stderr);
+    let project = InitProject::new();
     project.write(".claude/settings.local.json", "{} // mine\n");
-    let run = project.init(&["claude", "--local", "--yes"]);
+    let run = project.run_init(&["claude", "--local", "--yes"]);
     assert_eq!(run.code, Some(1));
-    assert!(run.stderr.contains("install with `--user`"), "{}", run.stderr);
-    let odd = r#"{"hooks":{"Stop":[{"matcher":{"all":true},"hooks":[]}]}}"#;
-    let project = Project::with_settings(odd);
-    let old = project.client("echo 2.1.233");
-    let run = project.init(&["claude", "--yes", "--client-program", old.to_str().unwrap()]);
+    assert!(run.stderr.contains("install it with `--user`"), "{}", run.stderr);
+    let invalid = r#"{"hooks":{"Stop":[{"matcher":{"all":true},"hooks":[]}]}}"#;
+    let project = InitProject::with_settings(invalid);
+    let old = project.write_client("echo 2.1.233");
+    let run = project.run_init(&["claude", "--yes", "--client-program", old.to_str().unwrap()]);
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("`hooks.Stop[0].matcher` is not a text"), "{}", run.stderr);
 }
 
 #[test]
-fn settings_that_cannot_be_read_are_left_alone() {
-    for (text, says) in [
+fn unreadable_settings_are_not_changed() {
+    for (text, error) in [
         ("{\n  \"a\": 1,\n  oops\n}", "line 3, column 3: "),
-        ("[]", "the whole file must be an object, and is a list"),
-        ("{\"hooks\": 1}", "`hooks` must be an object, and is a number"),
-        ("{\"hooks\": {\"Stop\": {}}}", "`hooks.Stop` must be a list, and is an object"),
+        ("[]", "the whole file must be an object, but is a list"),
+        ("{\"hooks\": 1}", "`hooks` must be an object, but is a number"),
+        ("{\"hooks\": {\"Stop\": {}}}", "`hooks.Stop` must be a list, but is an object"),
     ] {
-        let project = Project::with_settings(text);
+        let project = InitProject::with_settings(text);
         let before = project.contents();
         for args in [&["claude", "--yes"][..], &["claude", "--yes", "--uninstall"]] {
-            let run = project.init(args);
+            let run = project.run_init(args);
             assert_eq!(run.code, Some(2), "{run:?}");
-            assert!(run.stderr.contains(says), "{}", run.stderr);
+            assert!(run.stderr.contains(error), "{}", run.stderr);
             assert!(run.stderr.contains("nothing was written"), "{}", run.stderr);
         }
         assert_eq!(project.contents(), before);
     }
-    let project = Project::new();
+    let project = InitProject::new();
     fs::create_dir(project.path(".claude")).unwrap();
     fs::write(project.path(".claude/settings.json"), b"{\"a\": \"\xff\"}").unwrap();
-    assert!(project.init(&["claude", "--yes"]).stderr.contains("is not UTF-8"));
+    assert!(project.run_init(&["claude", "--yes"]).stderr.contains("is not UTF-8"));
 }
 
 #[test]
-fn what_is_no_file_is_left_alone() {
-    let project = Project::new();
+fn a_settings_path_that_is_not_a_file_is_not_changed() {
+    let project = InitProject::new();
     let settings = project.path(".claude/settings.json");
     fs::create_dir_all(&settings).unwrap();
-    let run = project.init(&["claude", "--yes"]);
+    let run = project.run_init(&["claude", "--yes"]);
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("is not a file"), "{}", run.stderr);
     fs::remove_dir(&settings).unwrap();
     symlink("settings.json", &settings).unwrap();
-    let run = project.init(&["claude", "--yes"]);
-    assert!(run.stderr.contains("lead in a circle"), "{}", run.stderr);
+    let run = project.run_init(&["claude", "--yes"]);
+    assert!(run.stderr.contains("links form a loop"), "{}", run.stderr);
     fs::remove_file(&settings).unwrap();
     fs::File::create(&settings).unwrap().set_len((4 << 20) + 1).unwrap();
-    let run = project.init(&["claude", "--yes"]);
+    let run = project.run_init(&["claude", "--yes"]);
     assert!(run.stderr.contains("longer than 4 MiB"), "{}", run.stderr);
-    let project = Project::new();
+    let project = InitProject::new();
     project.write(".claude", "a file");
-    let run = project.init(&["claude", "--yes"]);
+    let run = project.run_init(&["claude", "--yes"]);
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("a file is where a directory belongs"), "{}", run.stderr);
+    assert!(run.stderr.contains("is a file and not a directory"), "{}", run.stderr);
 }
 
 #[test]
-fn a_link_and_a_mode_stay() {
-    let project = Project::new();
+fn a_symbolic_link_and_a_file_mode_are_preserved() {
+    let project = InitProject::new();
     project.write("dots/claude.json", "{}");
     let real = project.path("dots/claude.json");
     fs::set_permissions(&real, Permissions::from_mode(0o600)).unwrap();
@@ -452,7 +463,7 @@ fn a_link_and_a_mode_stay() {
     assert_eq!(project.read("dots/claude.json"), "{}");
 }
 
-/// Whether this test may write wherever it likes.
+/// Returns whether this process ignores file permissions.
 fn is_root(directory: &Path) -> bool {
     let probe = directory.join("probe");
     fs::create_dir(&probe).unwrap();
@@ -464,19 +475,19 @@ fn is_root(directory: &Path) -> bool {
 }
 
 #[test]
-fn what_may_not_be_written_is_said() {
-    let project = Project::with_settings("{}");
+fn an_unwritable_file_is_reported() {
+    let project = InitProject::with_settings("{}");
     if is_root(&project.world.root()) {
-        // Nobody forbids root anything; the same without a place to keep things.
+        // Root ignores permissions, so this tests an unusable state home instead.
         fs::write(project.world.home(), "a file").unwrap();
-        let run = project.init(&["claude", "--yes"]);
+        let run = project.run_init(&["claude", "--yes"]);
         assert!(matches!(run.code, Some(2 | 3)), "{run:?}");
         assert_eq!(project.read(".claude/settings.json"), "{}");
         return;
     }
     let settings = project.path(".claude/settings.json");
     fs::set_permissions(&settings, Permissions::from_mode(0o400)).unwrap();
-    let run = project.init(&["claude", "--yes"]);
+    let run = project.run_init(&["claude", "--yes"]);
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("make it writable"), "{}", run.stderr);
     assert_eq!(project.read(".claude/settings.json"), "{}");
@@ -484,35 +495,40 @@ fn what_may_not_be_written_is_said() {
 }
 
 #[test]
-fn many_at_once_lose_nothing() {
-    let project = Project::with_settings("{ \"a\": 1 }");
+fn parallel_installations_lose_nothing() {
+    let project = InitProject::with_settings("{ \"a\": 1 }");
     std::thread::scope(|scope| {
         let runs: Vec<_> =
-            (0..8).map(|_| scope.spawn(|| project.init(&["claude", "--yes"]))).collect();
+            (0..8).map(|_| scope.spawn(|| project.run_init(&["claude", "--yes"]))).collect();
         for run in runs {
             assert_eq!(run.join().unwrap().code, Some(0));
         }
     });
-    assert_eq!(commands(&project.read(".claude/settings.json")).len(), 12);
+    assert_eq!(hook_commands(&project.read(".claude/settings.json")).len(), 12);
     assert_eq!(project.install().stdout.matches("nothing to do").count(), 1);
     project.uninstall();
     assert_eq!(project.read(".claude/settings.json"), "{ \"a\": 1 }");
-    assert_eq!(project.contents().len(), 3, "no temporary file stays: {:?}", project.world.tree());
+    assert_eq!(
+        project.contents().len(),
+        3,
+        "a temporary file remains: {:?}",
+        project.world.file_tree()
+    );
 }
 
 #[test]
 fn a_full_disk_loses_nothing() {
     let text = format!("{{ \"a\": \"{}\" }}", "x".repeat(10_000));
-    let project = Project::with_settings(&text);
-    // The old file can be kept, or not even that; the new one can't be written.
+    let project = InitProject::with_settings(&text);
+    // With 24 blocks the backup fits, with 16 not even that. The new file never fits.
     for blocks in [16, 24] {
         let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec {JACKLINE} init claude --yes");
         let mut command = project.world.command("sh");
-        let run = feed(command.args(["-c", &script]), b"");
+        let run = run_with_input(command.args(["-c", &script]), b"");
         assert!(matches!(run.code, Some(1..=3)), "{run:?}");
         assert!(run.stderr.contains("run this again"), "{}", run.stderr);
         assert_eq!(project.read(".claude/settings.json"), text);
-        let names = project.world.tree();
+        let names = project.world.file_tree();
         assert!(!names.iter().any(|name| name.contains(".jackline-")), "{names:?}");
     }
     project.install();
@@ -521,34 +537,34 @@ fn a_full_disk_loses_nothing() {
 }
 
 #[test]
-fn programs_get_a_summary() {
-    let project = Project::with_settings("{}");
-    let dry = project.json(&["claude", "--dry-run"]);
+fn the_json_summary_lists_every_change() {
+    let project = InitProject::with_settings("{}");
+    let dry = project.init_json(&["claude", "--dry-run"]);
     assert_eq!(dry["outcome"], "dry_run");
     assert_eq!(dry["changes"][1]["written"], false);
-    let done = project.json(&["claude", "--yes"]);
+    let done = project.init_json(&["claude", "--yes"]);
     assert_eq!(done["outcome"], "installed");
     assert_eq!(done["changes"][0]["purpose"], "definition");
     assert_eq!(done["changes"][1]["action"], "change");
     assert_eq!(done["canary"][0]["result"], "not_run");
     let backup = done["changes"][1]["backup"].as_str().unwrap();
     assert_eq!(fs::read_to_string(backup).unwrap(), "{}");
-    assert_eq!(project.json(&["claude"])["outcome"], "nothing_to_do");
-    assert_eq!(project.json(&["claude", "--uninstall", "--yes"])["outcome"], "uninstalled");
+    assert_eq!(project.init_json(&["claude"])["outcome"], "nothing_to_do");
+    assert_eq!(project.init_json(&["claude", "--uninstall", "--yes"])["outcome"], "uninstalled");
 }
 
 #[test]
-fn the_plain_name_is_enough_where_it_is_this_program() {
-    let project = Project::in_git();
+fn the_plain_name_is_used_if_the_path_finds_this_program() {
+    let project = InitProject::in_git();
     let bin = project.world.root().join("bin dir");
     fs::create_dir(&bin).unwrap();
     symlink(JACKLINE, bin.join("jackline")).unwrap();
     let mut command = project.command();
     let path = format!("{}:/usr/bin:/bin", bin.display());
     command.env("PATH", path).args(["init", "claude", "--yes"]);
-    let run = feed(&mut command, b"");
+    let run = run_with_input(&mut command, b"");
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
-    let commands = commands(&project.read(".claude/settings.json"));
+    let commands = hook_commands(&project.read(".claude/settings.json"));
     let stop = commands.iter().find(|(event, _)| event == "Stop").unwrap();
     assert_eq!(stop.1, "jackline hook claude");
 }

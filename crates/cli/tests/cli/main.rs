@@ -1,5 +1,4 @@
-//! The `jackline` binary from outside: what goes in, what comes out, what is
-//! left on the disk.
+//! Tests of the `jackline` binary from outside: its input, its output and the files that it writes.
 
 #![expect(
     clippy::unwrap_used,
@@ -16,6 +15,8 @@ mod bad_definitions;
 mod bad_input;
 mod commands;
 mod concurrency;
+mod concurrent_controls;
+mod control_files;
 mod controls;
 mod crash;
 mod definition_files;
@@ -23,7 +24,6 @@ mod disk;
 mod explain;
 mod export;
 mod git_state;
-mod holds;
 mod hook;
 mod hook_faults;
 mod hook_output;
@@ -36,7 +36,6 @@ mod identity;
 mod init;
 mod init_mcp;
 mod layers;
-mod markers;
 mod mcp_faults;
 mod mcp_http;
 mod mcp_pages;
@@ -48,28 +47,28 @@ mod mcp_wrap;
 mod modes;
 mod notify;
 mod parallel_work;
+mod pauses_and_blockers;
 mod protected_files;
+mod pseudo_terminal;
 mod reload;
 mod run;
 mod run_checks;
-mod run_hard;
+mod run_hard_conditions;
 mod run_limits;
+mod run_listing;
 mod run_models;
 mod run_person;
 mod run_programs;
-mod run_seen;
-mod run_starts;
+mod run_refusals;
 mod run_support;
 mod run_terminal;
 mod run_workers;
+mod session_events;
 mod soak;
 mod support;
 mod tool_names;
 mod tools;
-mod two_people;
 mod undo;
 mod verification;
 mod verification_stdio;
 mod watch;
-mod watch_terminal;
-mod words;

@@ -1,4 +1,5 @@
-//! `jackline mcp wrap` between two who do not read, or say only half of what they mean.
+//! Tests of `jackline mcp wrap` with clients and servers that do not read, or that send partial
+//! messages.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -8,39 +9,39 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::mcp_support::{Proxy, call, text};
-use crate::support::{JACKLINE, World};
+use crate::mcp_support::{WrapProcess, call_request, result_text};
+use crate::support::{CliWorld, JACKLINE};
 
 const EMPTY: &str = "version: 1\nname: test/mcp\nmode: enforce\n";
 
-/// More than a pipe holds, and than four of them do.
-const MUCH: usize = 40;
+/// With these messages, more data than the pipes can buffer is in flight.
+const MESSAGES: usize = 40;
 
 #[test]
-fn a_client_that_says_much_before_it_listens_hears_everything() {
-    let world = World::new(EMPTY);
+fn a_client_that_sends_much_before_it_reads_gets_every_answer() {
+    let world = CliWorld::new(EMPTY);
     let mut command = world.command(JACKLINE);
-    // Whatever is said to it, it says again.
+    // `cat` sends every message back.
     command.args(["mcp", "wrap", "--", "cat"]).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let long = "x".repeat(20_000);
     let message =
         |number| format!(r#"{{"jsonrpc":"2.0","method":"n/{number}","params":{{"t":"{long}"}}}}"#);
-    let said: Vec<String> = (0..MUCH).map(message).collect();
+    let sent: Vec<String> = (0..MESSAGES).map(message).collect();
     let mut stdin = child.stdin.take().unwrap();
-    for line in &said {
+    for line in &sent {
         stdin.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let heard: Vec<String> = lines.take(MUCH).map(Result::unwrap).collect();
-    assert!(heard == said, "all of it, in the same order");
+    let received: Vec<String> = lines.take(MESSAGES).map(Result::unwrap).collect();
+    assert!(received == sent, "every message must come back in the same order");
     drop(stdin);
     assert!(child.wait().unwrap().success());
 }
 
 #[test]
-fn a_server_that_talks_instead_of_listening_is_heard_meanwhile() {
-    let world = World::new(EMPTY);
+fn a_server_that_writes_instead_of_reading_is_read_meanwhile() {
+    let world = CliWorld::new(EMPTY);
     let loud = r#"*loud*)
         i=0
         while [ $i -lt 200 ]; do
@@ -48,35 +49,35 @@ fn a_server_that_talks_instead_of_listening_is_heard_meanwhile() {
             i=$((i + 1))
         done
         text "$id" loud ;;"#;
-    let mut proxy = Proxy::start(&world, loud);
-    proxy.send(&call(1, "loud", "{}"));
+    let mut proxy = WrapProcess::start(&world, loud);
+    proxy.send(&call_request(1, "loud", "{}"));
     let long = "x".repeat(1 << 20);
-    proxy.send(&call(2, "echo", &format!(r#"{{"text":"{long}"}}"#)));
+    proxy.send(&call_request(2, "echo", &format!(r#"{{"text":"{long}"}}"#)));
     for number in 0..200 {
-        let note: Value = serde_json::from_str(&proxy.line()).unwrap();
+        let note: Value = serde_json::from_str(&proxy.next_line()).unwrap();
         assert_eq!(note["params"]["n"], number);
     }
-    for said in ["loud", "said"] {
-        assert_eq!(text(&serde_json::from_str(&proxy.line()).unwrap(), 0), said);
+    for expected in ["loud", "said"] {
+        assert_eq!(result_text(&serde_json::from_str(&proxy.next_line()).unwrap(), 0), expected);
     }
-    assert_eq!(proxy.leave().code, Some(0));
+    assert_eq!(proxy.disconnect().code, Some(0));
 }
 
 #[test]
-fn half_a_line_keeps_nobody_waiting() {
-    let world = World::new(EMPTY);
-    let cases = r#"*half*) held=$id; printf '{"jsonrpc":"2.0",' ;;
-    *rest*) printf '"id":%s,"result":{"content":[{"type":"text","text":"whole"}]}}\n' "$held" ;;"#;
-    let mut proxy = Proxy::start(&world, cases);
-    proxy.send(&call(1, "half", "{}"));
+fn an_incomplete_line_delays_no_other_message() {
+    let world = CliWorld::new(EMPTY);
+    let cases = r#"*half*) first=$id; printf '{"jsonrpc":"2.0",' ;;
+    *rest*) printf '"id":%s,"result":{"content":[{"type":"text","text":"whole"}]}}\n' "$first" ;;"#;
+    let mut proxy = WrapProcess::start(&world, cases);
+    proxy.send(&call_request(1, "half", "{}"));
     proxy.send(r#"{"jsonrpc":"2.0","method":"rest"}"#);
-    assert_eq!(text(&serde_json::from_str(&proxy.line()).unwrap(), 0), "whole");
-    assert_eq!(proxy.leave().code, Some(0));
+    assert_eq!(result_text(&serde_json::from_str(&proxy.next_line()).unwrap(), 0), "whole");
+    assert_eq!(proxy.disconnect().code, Some(0));
 }
 
 #[test]
-fn a_client_that_never_listens_keeps_nothing_from_ending() {
-    let world = World::new(EMPTY);
+fn a_client_that_never_reads_does_not_prevent_the_exit() {
+    let world = CliWorld::new(EMPTY);
     let flood = r#"while :; do echo '{"jsonrpc":"2.0","method":"note"}'; done"#;
     let mut command = world.command(JACKLINE);
     command.args(["mcp", "wrap", "--", "sh", "-c", flood]);
@@ -90,14 +91,14 @@ fn a_client_that_never_listens_keeps_nothing_from_ending() {
     std::thread::sleep(Duration::from_millis(700));
     let before = memory();
     std::thread::sleep(Duration::from_millis(700));
-    assert!(memory() < before + 1024, "what nobody takes is not heard any more");
+    assert!(memory() < before + 1024, "the proxy must stop reading when nothing takes its output");
     kill_process(pid, Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]
-fn people_who_do_not_read_keep_nobody_waiting() {
-    let world = World::new(EMPTY);
+fn an_error_output_that_is_not_read_delays_no_message() {
+    let world = CliWorld::new(EMPTY);
     let script = r#"while IFS= read -r line; do
         head -c 300000 /dev/zero | tr '\0' e >&2 &
         echo garbage
@@ -119,15 +120,15 @@ fn people_who_do_not_read_keep_nobody_waiting() {
 }
 
 #[test]
-fn a_message_that_is_too_long_and_answers_nobody_fails_nobody() {
-    let world = World::new(EMPTY);
+fn a_message_that_is_too_long_and_no_answer_fails_no_request() {
+    let world = CliWorld::new(EMPTY);
     let cases = r#"*long*)
         printf '{"jsonrpc":"2.0","id":%s,"method":"sampling/createMessage","params":{"t":"' "$id"
         head -c 70000000 /dev/zero | tr '\0' x
         printf '"}}\n'
         text "$id" long ;;"#;
-    let mut proxy = Proxy::start(&world, cases);
-    let answer = proxy.call(1, "long", "{}");
-    assert_eq!((&answer["id"], text(&answer, 0)), (&Value::from(1), "long"), "{answer}");
-    assert!(proxy.leave().stderr.contains("the server sent a line of 700000"));
+    let mut proxy = WrapProcess::start(&world, cases);
+    let answer = proxy.call_tool(1, "long", "{}");
+    assert_eq!((&answer["id"], result_text(&answer, 0)), (&Value::from(1), "long"), "{answer}");
+    assert!(proxy.disconnect().stderr.contains("the server sent a line of 700000"));
 }

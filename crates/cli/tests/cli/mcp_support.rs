@@ -1,4 +1,4 @@
-//! A client and a server of MCP, both scripted, with the real proxy between them.
+//! A scripted MCP client and a scripted MCP server, with the real proxy between them.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{JACKLINE, World};
+use crate::support::{CliWorld, JACKLINE};
 
-/// How long a test waits for what must come.
-const LONG: Duration = Duration::from_mins(1);
+/// How long a test waits for a line of the proxy.
+const LINE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A server that any machine can run. It writes down every line it gets, and answers
-/// calls by the name of the tool; `$id` is the id of the request.
-const SERVER: &str = r#"
+/// An MCP server as a shell script, which runs on any machine. It appends every line it receives to
+/// the file `received`, and answers calls by the name of the tool. `$id` is the id of the request.
+const SERVER_SCRIPT: &str = r#"
 answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }
 text() { answer "$1" "{\"content\":[{\"type\":\"text\",\"text\":\"$2\"}]}"; }
 while IFS= read -r line; do
@@ -30,38 +30,38 @@ while IFS= read -r line; do
 done
 "#;
 
-/// A proxy at work.
-pub(crate) struct Proxy {
+/// A running proxy process.
+pub(crate) struct WrapProcess {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
     errors: std::thread::JoinHandle<String>,
 }
 
-/// How a proxy ended.
-pub(crate) struct Left {
+/// The exit status of a proxy and its remaining output.
+pub(crate) struct WrapExit {
     pub(crate) code: Option<i32>,
-    /// What was not asked for.
-    pub(crate) lines: Vec<String>,
+    /// The lines that the test did not read.
+    pub(crate) unread_lines: Vec<String>,
     pub(crate) stderr: String,
 }
 
-impl Proxy {
-    /// A proxy before a server that treats some lines otherwise: cases of `sh`.
-    pub(crate) fn start(world: &World, cases: &str) -> Self {
+impl WrapProcess {
+    /// Starts a proxy in front of a server with extra `case` branches in `sh` syntax.
+    pub(crate) fn start(world: &CliWorld, cases: &str) -> Self {
         Self::start_with(world, &[], cases)
     }
 
-    pub(crate) fn start_with(world: &World, options: &[&str], cases: &str) -> Self {
-        fs::write(world.root().join("server.sh"), SERVER.replace("CASES", cases)).unwrap();
+    pub(crate) fn start_with(world: &CliWorld, options: &[&str], cases: &str) -> Self {
+        fs::write(world.root().join("server.sh"), SERVER_SCRIPT.replace("CASES", cases)).unwrap();
         let mut command = world.command(JACKLINE);
         command.args(["mcp", "wrap"]).args(options).args(["--", "sh", "../server.sh"]);
         Self::spawn(&mut command)
     }
 
-    /// A proxy as a client starts it that says something of itself.
-    pub(crate) fn start_by(world: &World, variables: &[(&str, &str)]) -> Self {
-        fs::write(world.root().join("server.sh"), SERVER.replace("CASES", "")).unwrap();
+    /// Starts a proxy with the environment variables that identify a client.
+    pub(crate) fn start_with_variables(world: &CliWorld, variables: &[(&str, &str)]) -> Self {
+        fs::write(world.root().join("server.sh"), SERVER_SCRIPT.replace("CASES", "")).unwrap();
         let mut command = world.command(JACKLINE);
         command.envs(variables.iter().copied());
         Self::spawn(command.args(["mcp", "wrap", "--", "sh", "../server.sh"]))
@@ -90,51 +90,51 @@ impl Proxy {
         self.stdin.as_mut().unwrap().write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
-    /// The next line, as it is.
-    pub(crate) fn line(&mut self) -> String {
-        self.lines.recv_timeout(LONG).unwrap()
+    /// Returns the next line unchanged.
+    pub(crate) fn next_line(&mut self) -> String {
+        self.lines.recv_timeout(LINE_TIMEOUT).unwrap()
     }
 
-    pub(crate) fn ask(&mut self, line: &str) -> Value {
+    pub(crate) fn request(&mut self, line: &str) -> Value {
         self.send(line);
-        serde_json::from_str(&self.line()).unwrap()
+        serde_json::from_str(&self.next_line()).unwrap()
     }
 
-    /// Calls a tool.
-    pub(crate) fn call(&mut self, id: u64, tool: &str, arguments: &str) -> Value {
-        self.ask(&call(id, tool, arguments))
+    /// Calls a tool and returns the answer.
+    pub(crate) fn call_tool(&mut self, id: u64, tool: &str, arguments: &str) -> Value {
+        self.request(&call_request(id, tool, arguments))
     }
 
-    pub(crate) fn id(&self) -> u32 {
+    pub(crate) fn process_id(&self) -> u32 {
         self.child.id()
     }
 
-    /// The client leaves.
-    pub(crate) fn leave(mut self) -> Left {
+    /// Closes the input, as a client does when it disconnects, and waits for the exit.
+    pub(crate) fn disconnect(mut self) -> WrapExit {
         self.stdin = None;
-        self.end()
+        self.wait()
     }
 
-    pub(crate) fn end(mut self) -> Left {
+    pub(crate) fn wait(mut self) -> WrapExit {
         let code = self.child.wait().unwrap().code();
         let lines = self.lines.iter().collect();
-        Left { code, lines, stderr: self.errors.join().unwrap() }
+        WrapExit { code, unread_lines: lines, stderr: self.errors.join().unwrap() }
     }
 }
 
-pub(crate) fn call(id: u64, tool: &str, arguments: &str) -> String {
+pub(crate) fn call_request(id: u64, tool: &str, arguments: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
     )
 }
 
-/// The text of an item of a result.
-pub(crate) fn text(answer: &Value, item: usize) -> &str {
+/// Returns the text of one content item of a result.
+pub(crate) fn result_text(answer: &Value, item: usize) -> &str {
     answer["result"]["content"][item]["text"].as_str().unwrap_or_default()
 }
 
-/// The one session that a proxy has left.
-pub(crate) fn session(world: &World) -> String {
+/// Returns the id of the only session in the state home.
+pub(crate) fn only_session(world: &CliWorld) -> String {
     let mut names: Vec<String> = fs::read_dir(world.home().join("sessions"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -143,7 +143,7 @@ pub(crate) fn session(world: &World) -> String {
     names.remove(0)
 }
 
-/// What the server was given.
-pub(crate) fn received(world: &World) -> String {
-    fs::read_to_string(world.work().join("received")).unwrap_or_default()
+/// Returns everything that the server received.
+pub(crate) fn server_input(world: &CliWorld) -> String {
+    fs::read_to_string(world.workspace().join("received")).unwrap_or_default()
 }

@@ -1,9 +1,9 @@
-//! `jackline enforce` and `jackline observe`: one word of a person's file.
+//! Tests of `jackline enforce` and `jackline observe`, which change the mode in a definition file.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use crate::support::{Run, World, feed};
+use crate::support::{CliOutput, CliWorld, run_with_input};
 
 const RULES: &str = "\
 rules:
@@ -13,39 +13,40 @@ rules:
     examples: { deny: [deploy] }
 ";
 
-fn file(world: &World) -> String {
-    fs::read_to_string(world.work().join("jackline.yaml")).unwrap()
+fn definition_text(world: &CliWorld) -> String {
+    fs::read_to_string(world.workspace().join("jackline.yaml")).unwrap()
 }
 
-/// Runs a command on a file, and gives what was said and what the file holds.
-fn after(source: &str, args: &[&str]) -> (Run, String) {
-    let world = World::new(source);
-    let run = world.jackline(args).anywhere(&world);
-    let text = file(&world);
-    // Nothing is left beside it.
-    assert_eq!(fs::read_dir(world.work()).unwrap().count(), 1);
+/// Runs a command with a definition, and returns its output and the new text of the file.
+fn run_on_definition(source: &str, args: &[&str]) -> (CliOutput, String) {
+    let world = CliWorld::new(source);
+    let run = world.jackline(args).with_path_placeholders(&world);
+    let text = definition_text(&world);
+    // No temporary file remains.
+    assert_eq!(fs::read_dir(world.workspace()).unwrap().count(), 1);
     (run, text)
 }
 
-fn said(code: i32, stdout: &str, stderr: &str) -> Run {
-    Run { code: Some(code), stdout: stdout.to_owned(), stderr: stderr.to_owned() }
+fn expected_output(code: i32, stdout: &str, stderr: &str) -> CliOutput {
+    CliOutput { code: Some(code), stdout: stdout.to_owned(), stderr: stderr.to_owned() }
 }
 
 #[test]
 fn the_definition_is_enforced_and_the_change_is_shown() {
-    let (run, text) = after("mode: observe # for now\nextends: pack/git\n", &["enforce"]);
-    let shown = "jackline.yaml\n  - mode: observe # for now\n  + mode: enforce # for now\nthat applies to sessions that start from now on\n";
-    assert_eq!(run, said(0, shown, ""));
+    let (run, text) =
+        run_on_definition("mode: observe # for now\nextends: pack/git\n", &["enforce"]);
+    let expected = "jackline.yaml\n  - mode: observe # for now\n  + mode: enforce # for now\nthis applies to new sessions\n";
+    assert_eq!(run, expected_output(0, expected, ""));
     assert_eq!(text, "mode: enforce # for now\nextends: pack/git\n");
 }
 
 #[test]
-fn a_rule_and_a_pack_are_named_beside_what_is_extended() {
+fn modes_of_rules_and_packs_are_written_after_the_extended_files() {
     let source =
         format!("version: 1\nextends: [pack/git, pack/secrets] # both\nmode: observe\n\n{RULES}");
-    let (run, text) = after(&source, &["enforce", "no-deploy", "pack/git"]);
-    let shown = "jackline.yaml\n  + modes:\n  +   no-deploy: enforce\n  +   pack/git: enforce\nthat applies to sessions that start from now on\n";
-    assert_eq!(run, said(0, shown, ""));
+    let (run, text) = run_on_definition(&source, &["enforce", "no-deploy", "pack/git"]);
+    let expected = "jackline.yaml\n  + modes:\n  +   no-deploy: enforce\n  +   pack/git: enforce\nthis applies to new sessions\n";
+    assert_eq!(run, expected_output(0, expected, ""));
     assert_eq!(
         text,
         format!(
@@ -55,7 +56,7 @@ fn a_rule_and_a_pack_are_named_beside_what_is_extended() {
 }
 
 #[test]
-fn files_are_written_as_they_were() {
+fn a_change_keeps_the_format_of_the_file() {
     for (source, args, expected) in [
         (
             "mode: observe\r\nextends: pack/git\r\n",
@@ -76,66 +77,67 @@ fn files_are_written_as_they_were() {
             "# top\r\nextends: pack/git # all\r\nmodes: # mine\r\n  git/clean: enforce # noisy\r\n  git/push-force: enforce",
         ),
     ] {
-        let (run, text) = after(source, args);
+        let (run, text) = run_on_definition(source, args);
         assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{source:?}");
         assert_eq!(text, expected);
     }
 }
 
 #[test]
-fn what_is_so_already_is_left_alone() {
-    let (run, text) = after("mode: enforce\n", &["enforce"]);
-    assert_eq!(run, said(0, "`jackline.yaml` says so already\n", ""));
+fn an_unchanged_mode_changes_nothing() {
+    let (run, text) = run_on_definition("mode: enforce\n", &["enforce"]);
+    assert_eq!(run, expected_output(0, "`jackline.yaml` already has this mode\n", ""));
     assert_eq!(text, "mode: enforce\n");
 }
 
 #[test]
-fn what_keeps_its_own_mode_is_said() {
+fn rules_with_their_own_mode_are_named() {
     let source = "extends: pack/git\nmodes: { git/clean: enforce }\n";
-    let (run, _) = after(source, &["observe"]);
-    assert!(run.stdout.contains("still enforced by name: `git/clean`\n"), "{run:?}");
-    let (run, _) = after(source, &["observe", "pack/git"]);
-    assert!(run.stdout.contains("still enforced by name: `git/clean`\n"), "{run:?}");
+    let (run, _) = run_on_definition(source, &["observe"]);
+    assert!(run.stdout.contains("still enforced, by name: `git/clean`\n"), "{run:?}");
+    let (run, _) = run_on_definition(source, &["observe", "pack/git"]);
+    assert!(run.stdout.contains("still enforced, by name: `git/clean`\n"), "{run:?}");
 }
 
 #[test]
-fn a_name_that_means_nothing_here_changes_nothing() {
+fn an_unknown_name_changes_nothing() {
     let source = "extends: pack/git\n";
     for (name, hint) in [
         ("git/push-forse", "did you mean `git/push-force`?"),
         ("git", "did you mean `pack/git`?"),
-        ("secrets/read-env", "`jackline check` lists the rules that are in force"),
+        ("secrets/read-env", "`jackline check` lists the rules in force"),
     ] {
-        let (run, text) = after(source, &["observe", name]);
-        let error = format!("error: no rule and no pack named `{name}` is in force here; {hint}\n");
-        assert_eq!((run, text.as_str()), (said(2, "", &error), source));
+        let (run, text) = run_on_definition(source, &["observe", name]);
+        let error =
+            format!("error: no rule or pack with the name `{name}` is in force here; {hint}\n");
+        assert_eq!((run, text.as_str()), (expected_output(2, "", &error), source));
     }
 }
 
 #[test]
-fn what_would_not_load_or_not_mean_it_is_not_written() {
+fn an_invalid_or_ineffective_change_is_not_written() {
     // A rule that only observes has nothing to enforce.
     let source = "rules: [ { name: watch, observe: Seen., examples: { observe: [x] } } ]\n";
-    let (run, text) = after(source, &["enforce", "watch"]);
+    let (run, text) = run_on_definition(source, &["enforce", "watch"]);
     assert_eq!((run.code, text.as_str()), (Some(1), source));
-    assert!(run.stdout.contains("`watch` only observes"), "{run:?}");
-    // A file that does not load is mended first.
-    let (run, text) = after("mode: obsrve\n", &["enforce"]);
+    assert!(run.stdout.contains("`watch` is an `observe` rule"), "{run:?}");
+    // A file that does not load must be fixed first.
+    let (run, text) = run_on_definition("mode: obsrve\n", &["enforce"]);
     assert_eq!((run.code, text.as_str()), (Some(1), "mode: obsrve\n"));
-    assert!(run.stderr.contains("mend it first"), "{run:?}");
+    assert!(run.stderr.contains("fix it first"), "{run:?}");
 }
 
 #[test]
 fn a_dry_run_writes_nothing() {
-    let (run, text) = after("mode: observe\n", &["enforce", "--dry-run"]);
-    let shown = "jackline.yaml\n  - mode: observe\n  + mode: enforce\nnothing was written\n";
-    assert_eq!((run, text.as_str()), (said(0, shown, ""), "mode: observe\n"));
+    let (run, text) = run_on_definition("mode: observe\n", &["enforce", "--dry-run"]);
+    let expected = "jackline.yaml\n  - mode: observe\n  + mode: enforce\nnothing was written\n";
+    assert_eq!((run, text.as_str()), (expected_output(0, expected, ""), "mode: observe\n"));
 }
 
 #[test]
-fn permissions_and_links_stay_and_a_file_may_be_named() {
-    let world = World::new("");
-    let (real, link) = (world.work().join("team.yaml"), world.work().join("link.yaml"));
+fn permissions_and_links_are_preserved_and_a_file_can_be_named() {
+    let world = CliWorld::new("");
+    let (real, link) = (world.workspace().join("team.yaml"), world.workspace().join("link.yaml"));
     fs::write(&real, "mode: observe\n").unwrap();
     fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
     symlink(&real, &link).unwrap();
@@ -153,33 +155,37 @@ fn permissions_and_links_stay_and_a_file_may_be_named() {
 }
 
 #[test]
-fn a_session_that_is_open_keeps_what_it_has() {
-    let world = World::new(&format!("mode: observe\n{RULES}"));
+fn an_open_session_keeps_its_definition() {
+    let world = CliWorld::new(&format!("mode: observe\n{RULES}"));
     let deploy = r#"{"event":"tool_proposed","session":"s","call":"c1","tool":"Bash","args":{"command":"deploy"}}"#;
-    assert_eq!(world.stdio(&[deploy]).verdicts()[0]["enforced"], false);
+    assert_eq!(world.stdio(&[deploy]).json_lines()[0]["enforced"], false);
     let run = world.jackline(&["enforce", "no-deploy", "--dry-run"]);
     assert_eq!(run.code, Some(0), "{run:?}");
     let finished = r#"{"event":"tool_finished","session":"s","call":"c1","status":"ok"}"#;
-    assert_eq!(world.stdio(&[finished]).answers(), ["allow"]);
+    assert_eq!(world.stdio(&[finished]).decisions(), ["allow"]);
     let run = world.jackline(&["enforce", "no-deploy"]);
     assert!(run.stdout.contains("\nsession `s` ("), "{run:?}");
-    assert!(run.stdout.ends_with(") still has the old one: `jackline reload s`\n"), "{run:?}");
+    assert!(
+        run.stdout
+            .ends_with(") still uses the old definition; update it with `jackline reload s`\n"),
+        "{run:?}"
+    );
     assert_eq!(run.stderr, "");
     let verdicts = world.stdio(&[&deploy.replace("c1", "c2"), &deploy.replace("\"s\"", "\"t\"")]);
-    assert_eq!(verdicts.verdicts()[0]["enforced"], false);
-    assert_eq!(verdicts.verdicts()[1]["enforced"], true);
-    world.prove("s");
-    world.prove("t");
+    assert_eq!(verdicts.json_lines()[0]["enforced"], false);
+    assert_eq!(verdicts.json_lines()[1]["enforced"], true);
+    world.verify_and_replay("s");
+    world.verify_and_replay("t");
 }
 
 #[test]
-fn what_a_higher_layer_enforces_stays_so_and_that_is_said() {
-    let world = World::new("extends: pack/git\n");
+fn a_rule_of_a_higher_layer_stays_enforced_and_the_person_is_warned() {
+    let world = CliWorld::new("extends: pack/git\n");
     let user = world.root().join("config/jackline/jackline.yaml");
     fs::create_dir_all(user.parent().unwrap()).unwrap();
     fs::write(&user, "extends: pack/git\n").unwrap();
     let config = world.root().join("config");
-    let mut command = world.person();
+    let mut command = world.person_command();
     let output = command.env("XDG_CONFIG_HOME", &config).args(["observe", "git/clean"]).output();
     let stderr = String::from_utf8(output.unwrap().stderr).unwrap();
     assert_eq!(
@@ -188,33 +194,33 @@ fn what_a_higher_layer_enforces_stays_so_and_that_is_said() {
     );
 }
 
-/// A change under a call that can write is taken for the agent's; but not one
-/// that a person had made by our own command.
+/// A file that changes during a call counts as changed by the agent, unless a person changed it
+/// with `jackline enforce` or `jackline observe`.
 #[test]
 fn a_person_may_enforce_while_the_agent_works() {
-    let world = World::new(&format!("mode: observe\n{RULES}"));
+    let world = CliWorld::new(&format!("mode: observe\n{RULES}"));
     let make = r#"{"event":"tool_proposed","session":"s","call":"c1","tool":"Bash","args":{"command":"make"}}"#;
     let done = r#"{"event":"tool_finished","session":"s","call":"c1","status":"ok"}"#;
     world.stdio(&[make]);
     let run = world.jackline(&["enforce"]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
-    assert_eq!(world.stdio(&[done]).answers(), ["allow"]);
-    let kept = fs::read_to_string(world.work().join("jackline.yaml")).unwrap();
-    assert!(kept.starts_with("mode: enforce\n"), "{kept}");
-    world.prove("s");
+    assert_eq!(world.stdio(&[done]).decisions(), ["allow"]);
+    let text = fs::read_to_string(world.workspace().join("jackline.yaml")).unwrap();
+    assert!(text.starts_with("mode: enforce\n"), "{text}");
+    world.verify_and_replay("s");
 
-    // The same by anybody else's hand is given back.
+    // The same change by another program is reverted.
     let again = make.replace("c1", "c2");
     world.stdio(&[&again]);
-    fs::write(world.work().join("jackline.yaml"), "mode: observe\n").unwrap();
-    assert_eq!(world.stdio(&[&done.replace("c1", "c2")]).answers(), ["pause"]);
-    assert_eq!(fs::read_to_string(world.work().join("jackline.yaml")).unwrap(), kept);
+    fs::write(world.workspace().join("jackline.yaml"), "mode: observe\n").unwrap();
+    assert_eq!(world.stdio(&[&done.replace("c1", "c2")]).decisions(), ["pause"]);
+    assert_eq!(fs::read_to_string(world.workspace().join("jackline.yaml")).unwrap(), text);
 }
 
-/// A person's word for one file at one time is none for another.
+/// A change by a person is accepted for that file and that time only.
 #[test]
-fn what_a_person_wanted_elsewhere_or_before_is_given_back() {
-    let world = World::new("mode: enforce\n");
+fn an_earlier_change_or_a_change_of_another_file_is_no_permission() {
+    let world = CliWorld::new("mode: enforce\n");
     let make = |call: &str| {
         format!(
             r#"{{"event":"tool_proposed","session":"{call}","call":"{call}","tool":"Bash","args":{{"command":"make"}}}}"#
@@ -223,40 +229,44 @@ fn what_a_person_wanted_elsewhere_or_before_is_given_back() {
     let done = |call: &str| {
         format!(r#"{{"event":"tool_finished","session":"{call}","call":"{call}","status":"ok"}}"#)
     };
-    let path = world.work().join("jackline.yaml");
+    let path = world.workspace().join("jackline.yaml");
 
-    // Elsewhere.
+    // Another file.
     fs::write(world.root().join("x.yaml"), "mode: enforce\n").unwrap();
     let run = world.jackline(&["observe", "-d", "../x.yaml"]);
     assert_eq!(run.code, Some(0), "{run:?}");
     world.stdio(&[make("c1")]);
     fs::copy(world.root().join("x.yaml"), &path).unwrap();
-    assert_eq!(world.stdio(&[done("c1")]).answers(), ["pause"]);
-    assert_eq!(file(&world), "mode: enforce\n");
+    assert_eq!(world.stdio(&[done("c1")]).decisions(), ["pause"]);
+    assert_eq!(definition_text(&world), "mode: enforce\n");
 
-    // Before.
+    // An earlier change.
     world.stdio(&[make("c2")]);
     assert_eq!(world.jackline(&["observe"]).code, Some(0));
     assert_eq!(world.jackline(&["enforce"]).code, Some(0));
     fs::write(&path, "mode: observe\n").unwrap();
-    assert_eq!(world.stdio(&[done("c2")]).answers(), ["pause"]);
-    assert_eq!(file(&world), "mode: enforce\n");
-    ["c1", "c2"].iter().for_each(|session| world.prove(session));
+    assert_eq!(world.stdio(&[done("c2")]).decisions(), ["pause"]);
+    assert_eq!(definition_text(&world), "mode: enforce\n");
+    ["c1", "c2"].iter().for_each(|session| world.verify_and_replay(session));
 }
 
-/// An agent may enforce, but that is its own doing, and no person's.
+/// An agent may enforce rules, but its change does not count as a change by a person.
 #[test]
-fn what_an_agent_enforces_is_not_vouched_for() {
-    let world = World::new("mode: observe\n");
+fn a_mode_that_an_agent_changed_is_not_recorded_as_a_change_by_a_person() {
+    let world = CliWorld::new("mode: observe\n");
     let mut command = world.command(crate::support::JACKLINE);
-    let run = feed(command.env("CLAUDECODE", "1").arg("enforce"), b"");
-    assert_eq!((run.code, file(&world).as_str()), (Some(0), "mode: enforce\n"), "{run:?}");
+    let run = run_with_input(command.env("CLAUDECODE", "1").arg("enforce"), b"");
+    assert_eq!(
+        (run.code, definition_text(&world).as_str()),
+        (Some(0), "mode: enforce\n"),
+        "{run:?}"
+    );
     assert!(!world.home().join("edits").exists());
     assert_eq!(world.jackline(&["observe"]).code, Some(0));
     assert!(world.home().join("edits").exists());
 }
 
-const TRIAL: &str = "\
+const OBSERVED_RULES: &str = "\
 extends: pack/git
 mode: observe
 modes: { no-deploy: enforce }
@@ -269,8 +279,8 @@ rules:
 ";
 
 #[test]
-fn what_would_have_been_denied_is_counted_and_marked() {
-    let world = World::new(TRIAL);
+fn observed_denials_are_counted_and_marked() {
+    let world = CliWorld::new(OBSERVED_RULES);
     let mut lines = Vec::new();
     for (number, line) in
         ["make", "make x", "tag", "ls", "deploy", "git push -f"].iter().enumerate()
@@ -283,13 +293,13 @@ fn what_would_have_been_denied_is_counted_and_marked() {
     let status = world.jackline(&["status"]).stdout;
     for row in [
         "  definition  local/agent (observe)\n",
-        "  on trial    would have been denied: 4, asked: 1\n",
-        "  most by     no-make 3×, careful 1×, git/push-force 1×\n",
+        "  observed    would have been denied: 4, asked: 1\n",
+        "  mostly by   no-make 3×, careful 1×, git/push-force 1×\n",
         "  to enforce  `jackline enforce no-make`, or all with `jackline enforce`\n",
     ] {
         assert!(status.contains(row), "{row}{status}");
     }
-    let json = world.jackline(&["status", "--json"]).verdicts().remove(0);
+    let json = world.jackline(&["status", "--json"]).json_lines().remove(0);
     assert_eq!(
         json["on_trial"],
         serde_json::json!({"would_deny": 4, "would_ask": 1, "of_last_records": null,
@@ -298,18 +308,18 @@ fn what_would_have_been_denied_is_counted_and_marked() {
     let log = world.jackline(&["log", "--objections"]).stdout;
     assert!(log.contains("would deny  No. (rule `no-make`, at `make`)"), "{log}");
     assert!(log.contains("would ask  Sure?"), "{log}");
-    // Beside what holds, what would have held.
+    // The log shows both the enforced violation and the observed one.
     assert!(
         log.contains("deny  No. (rule `no-deploy`, at `deploy`)  would deny: No. (rule `no-make`"),
         "{log}"
     );
-    world.prove("s");
+    world.verify_and_replay("s");
 }
 
 #[test]
-fn where_nothing_is_on_trial_nothing_is_said_of_it() {
-    let world = World::new("mode: observe\n");
+fn status_shows_no_observed_denials_if_there_are_none() {
+    let world = CliWorld::new("mode: observe\n");
     world.stdio(&[r#"{"event":"session_started","session":"s"}"#]);
     let status = world.jackline(&["status"]).stdout;
-    assert!(!status.contains("on trial"), "{status}");
+    assert!(!status.contains("observed"), "{status}");
 }

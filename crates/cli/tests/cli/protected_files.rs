@@ -1,5 +1,5 @@
-//! Protected files in a real workspace: whatever a call makes of them, they are
-//! as they were when the answer is out.
+//! Tests of protected files in a real workspace: when an answer is returned, the files have their
+//! original content, whatever a call did to them.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -7,40 +7,46 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use jackline_engine::{Digest, FaultKind};
-use jackline_journal::Note;
+use jackline_journal::JournalNote;
 use serde_json::{Value, json};
 
-use crate::support::World;
-use crate::words::{
-    all_words, finish, message, prompt, propose, run, started, stop, tell, tell_one, words,
+use crate::session_events::{
+    human_prompt, send_event, send_events, session_started, shell_proposed, stop_proposed,
+    tool_finished, tool_proposed, verdict_summaries, verdict_summary, violation_message,
 };
+use crate::support::CliWorld;
 
-const SOURCE: &str = "version: 1\n";
+const DEFINITION: &str = "version: 1\n";
 const SETTINGS: &str = r#"{ "hooks": {} }"#;
 
-/// A workspace with a definition and a client's settings, in which a call that
-/// nobody can look into has just begun.
-struct Workshop {
-    world: World,
+/// A workspace with a definition and client settings, in which an opaque call has just started.
+struct ProtectedWorld {
+    world: CliWorld,
 }
 
-impl Workshop {
+impl ProtectedWorld {
     fn open() -> Self {
-        let world = World::new(SOURCE);
-        fs::create_dir(world.work().join(".claude")).unwrap();
-        fs::write(world.work().join(".claude/settings.json"), SETTINGS).unwrap();
+        let world = CliWorld::new(DEFINITION);
+        fs::create_dir(world.workspace().join(".claude")).unwrap();
+        fs::write(world.workspace().join(".claude/settings.json"), SETTINGS).unwrap();
         let workshop = Self { world };
-        assert_eq!(all_words(&tell(&workshop.world, "s", &[started()])), ["allow"]);
-        workshop.begin("c");
+        assert_eq!(
+            verdict_summaries(&send_events(&workshop.world, "s", &[session_started()])),
+            ["allow"]
+        );
+        workshop.start_opaque_call("c");
         workshop
     }
 
-    fn begin(&self, call: &str) {
-        assert_eq!(words(&tell_one(&self.world, "s", run(call, "./build.sh"))), "allow");
+    fn start_opaque_call(&self, call: &str) {
+        assert_eq!(
+            verdict_summary(&send_event(&self.world, "s", shell_proposed(call, "./build.sh"))),
+            "allow"
+        );
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.world.work().join(name)
+        self.world.workspace().join(name)
     }
 
     fn text(&self, name: &str) -> String {
@@ -52,236 +58,242 @@ impl Workshop {
         self.path(name).metadata().unwrap().permissions().mode() & 0o7777
     }
 
-    /// What is kept of something.
+    /// Returns whether the bytes are stored as a blob.
     fn has_blob(&self, bytes: &[u8]) -> bool {
         self.world.home().join("blobs").join(Digest::of(bytes).to_string()).exists()
     }
 
-    /// Ends the call, which is blamed for what became of a file.
-    fn blamed(&self, name: &str) -> Value {
-        let verdict = tell_one(&self.world, "s", finish("c"));
-        assert_eq!(words(&verdict), "pause changed_during_call");
+    /// Ends the call, and checks that the call is blamed for the change of a file.
+    fn finish_blamed_call(&self, name: &str) -> Value {
+        let verdict = send_event(&self.world, "s", tool_finished("c"));
+        assert_eq!(verdict_summary(&verdict), "pause changed_during_call");
         assert_eq!(
-            message(&verdict),
-            format!("`{name}` was changed while a call was under way; it is given back as it was")
+            violation_message(&verdict),
+            format!(
+                "`{name}` was changed while a call was running; the previous content is restored"
+            )
         );
         assert_eq!(verdict["violations"][0]["location"], name);
         verdict
     }
 
-    /// What the record of the latest event says about a file.
-    fn given_back(&self) -> (String, Option<Digest>) {
+    /// Returns the restored file of the last record, and the digest of the changed content if it
+    /// was stored.
+    fn restored_file(&self) -> (String, Option<Digest>) {
         match self.world.records("s").pop().unwrap().notes.as_slice() {
-            [Note::GivenBack { path, kept }] => (path.clone(), *kept),
+            [JournalNote::GivenBack { path, kept: stored }] => (path.clone(), *stored),
             other => panic!("{other:?}"),
         }
     }
 
-    /// The session waits for a person, goes on with them, and nothing is blamed
-    /// twice.
-    fn goes_on(&self) {
-        let verdicts = tell(&self.world, "s", &[run("d", "ls"), stop()]);
+    /// The session waits for a person and continues with the person. No change is blamed twice.
+    fn check_session_continues(&self) {
+        let verdicts = send_events(&self.world, "s", &[shell_proposed("d", "ls"), stop_proposed()]);
         assert_eq!(verdicts[0]["decision"], "pause");
         assert_eq!(verdicts[1]["completion"]["result"], "unverified");
-        let verdicts = tell(&self.world, "s", &[prompt(), run("e", "ls"), finish("e"), stop()]);
-        assert_eq!(all_words(&verdicts), ["allow"; 4]);
-        self.world.prove("s");
+        let verdicts = send_events(
+            &self.world,
+            "s",
+            &[human_prompt(), shell_proposed("e", "ls"), tool_finished("e"), stop_proposed()],
+        );
+        assert_eq!(verdict_summaries(&verdicts), ["allow"; 4]);
+        self.world.verify_and_replay("s");
     }
 }
 
 #[test]
-fn a_changed_definition_comes_back_and_the_change_is_kept() {
-    let shop = Workshop::open();
-    fs::write(shop.path("jackline.yaml"), "mode: observe\n").unwrap();
-    shop.blamed("jackline.yaml");
-    assert_eq!(shop.text("jackline.yaml"), SOURCE);
-    assert!(shop.has_blob(b"mode: observe\n"));
-    let kept = Digest::of(b"mode: observe\n");
-    assert_eq!(shop.given_back(), ("jackline.yaml".to_owned(), Some(kept)));
-    let log = shop.world.jackline(&["log", "s"]).stdout;
+fn a_changed_definition_is_restored_and_the_change_is_stored() {
+    let workshop = ProtectedWorld::open();
+    fs::write(workshop.path("jackline.yaml"), "mode: observe\n").unwrap();
+    workshop.finish_blamed_call("jackline.yaml");
+    assert_eq!(workshop.text("jackline.yaml"), DEFINITION);
+    assert!(workshop.has_blob(b"mode: observe\n"));
+    let digest = Digest::of(b"mode: observe\n");
+    assert_eq!(workshop.restored_file(), ("jackline.yaml".to_owned(), Some(digest)));
+    let log = workshop.world.jackline(&["log", "s"]).stdout;
     let note =
-        format!("`jackline.yaml` was given back as it was; what was there is kept as blob {kept}");
+        format!("`jackline.yaml` was restored; the changed contents are saved as blob {digest}");
     assert!(log.contains(&note), "{log}");
-    shop.goes_on();
+    workshop.check_session_continues();
 }
 
 #[test]
-fn a_clients_settings_come_back_with_their_mode() {
-    let shop = Workshop::open();
-    let settings = shop.path(".claude/settings.json");
+fn client_settings_are_restored_with_their_mode() {
+    let workshop = ProtectedWorld::open();
+    let settings = workshop.path(".claude/settings.json");
     fs::set_permissions(&settings, Permissions::from_mode(0o640)).unwrap();
     fs::write(&settings, "{}").unwrap();
-    shop.blamed(".claude/settings.json");
-    assert_eq!(shop.text(".claude/settings.json"), SETTINGS);
-    assert_eq!(shop.mode(".claude/settings.json"), 0o640);
-    assert!(shop.has_blob(b"{}"));
-    shop.goes_on();
+    workshop.finish_blamed_call(".claude/settings.json");
+    assert_eq!(workshop.text(".claude/settings.json"), SETTINGS);
+    assert_eq!(workshop.mode(".claude/settings.json"), 0o640);
+    assert!(workshop.has_blob(b"{}"));
+    workshop.check_session_continues();
 }
 
 #[test]
-fn both_of_two_changed_files_come_back() {
-    let shop = Workshop::open();
-    fs::write(shop.path("jackline.yaml"), "mode: observe\n").unwrap();
-    fs::remove_dir_all(shop.path(".claude")).unwrap();
-    let verdict = tell_one(&shop.world, "s", finish("c"));
-    assert_eq!(words(&verdict), "pause changed_during_call changed_during_call");
-    assert_eq!(shop.text("jackline.yaml"), SOURCE);
-    assert_eq!(shop.text(".claude/settings.json"), SETTINGS);
-    shop.goes_on();
+fn two_changed_files_are_both_restored() {
+    let workshop = ProtectedWorld::open();
+    fs::write(workshop.path("jackline.yaml"), "mode: observe\n").unwrap();
+    fs::remove_dir_all(workshop.path(".claude")).unwrap();
+    let verdict = send_event(&workshop.world, "s", tool_finished("c"));
+    assert_eq!(verdict_summary(&verdict), "pause changed_during_call changed_during_call");
+    assert_eq!(workshop.text("jackline.yaml"), DEFINITION);
+    assert_eq!(workshop.text(".claude/settings.json"), SETTINGS);
+    workshop.check_session_continues();
 }
 
 #[test]
-fn a_deleted_definition_comes_back() {
-    let shop = Workshop::open();
-    fs::remove_file(shop.path("jackline.yaml")).unwrap();
-    shop.blamed("jackline.yaml");
-    assert_eq!(shop.text("jackline.yaml"), SOURCE);
-    assert_eq!(shop.given_back(), ("jackline.yaml".to_owned(), None));
-    shop.goes_on();
+fn a_deleted_definition_is_restored() {
+    let workshop = ProtectedWorld::open();
+    fs::remove_file(workshop.path("jackline.yaml")).unwrap();
+    workshop.finish_blamed_call("jackline.yaml");
+    assert_eq!(workshop.text("jackline.yaml"), DEFINITION);
+    assert_eq!(workshop.restored_file(), ("jackline.yaml".to_owned(), None));
+    workshop.check_session_continues();
 }
 
 #[test]
-fn a_link_in_its_place_is_replaced_and_what_it_leads_to_is_left_alone() {
-    let shop = Workshop::open();
-    let elsewhere = shop.world.root().join("elsewhere.yaml");
+fn a_link_is_replaced_and_its_target_is_not_changed() {
+    let workshop = ProtectedWorld::open();
+    let elsewhere = workshop.world.root().join("elsewhere.yaml");
     fs::write(&elsewhere, "mode: observe\n").unwrap();
-    fs::remove_file(shop.path("jackline.yaml")).unwrap();
-    symlink(&elsewhere, shop.path("jackline.yaml")).unwrap();
-    shop.blamed("jackline.yaml");
-    assert_eq!(shop.text("jackline.yaml"), SOURCE);
+    fs::remove_file(workshop.path("jackline.yaml")).unwrap();
+    symlink(&elsewhere, workshop.path("jackline.yaml")).unwrap();
+    workshop.finish_blamed_call("jackline.yaml");
+    assert_eq!(workshop.text("jackline.yaml"), DEFINITION);
     assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "mode: observe\n");
-    assert!(shop.has_blob(elsewhere.to_str().unwrap().as_bytes()));
-    shop.goes_on();
+    assert!(workshop.has_blob(elsewhere.to_str().unwrap().as_bytes()));
+    workshop.check_session_continues();
 }
 
-/// Even one with the same contents: it could be turned later.
+/// Even a link to a copy with the same content: its target could change later.
 #[test]
 fn a_link_to_a_copy_is_replaced_too() {
-    let shop = Workshop::open();
-    fs::rename(shop.path("jackline.yaml"), shop.path("copy")).unwrap();
-    symlink("copy", shop.path("jackline.yaml")).unwrap();
-    shop.blamed("jackline.yaml");
-    assert_eq!(shop.text("jackline.yaml"), SOURCE);
-    shop.goes_on();
+    let workshop = ProtectedWorld::open();
+    fs::rename(workshop.path("jackline.yaml"), workshop.path("copy")).unwrap();
+    symlink("copy", workshop.path("jackline.yaml")).unwrap();
+    workshop.finish_blamed_call("jackline.yaml");
+    assert_eq!(workshop.text("jackline.yaml"), DEFINITION);
+    workshop.check_session_continues();
 }
 
 #[test]
-fn a_directory_in_its_place_is_put_aside() {
-    let shop = Workshop::open();
-    fs::remove_file(shop.path("jackline.yaml")).unwrap();
-    fs::create_dir(shop.path("jackline.yaml")).unwrap();
-    fs::write(shop.path("jackline.yaml/work"), "of an hour").unwrap();
-    shop.blamed("jackline.yaml");
-    assert_eq!(shop.text("jackline.yaml"), SOURCE);
-    assert_eq!(shop.text("jackline.yaml.replaced-1/work"), "of an hour");
-    shop.goes_on();
+fn a_directory_is_moved_aside() {
+    let workshop = ProtectedWorld::open();
+    fs::remove_file(workshop.path("jackline.yaml")).unwrap();
+    fs::create_dir(workshop.path("jackline.yaml")).unwrap();
+    fs::write(workshop.path("jackline.yaml/work"), "of an hour").unwrap();
+    workshop.finish_blamed_call("jackline.yaml");
+    assert_eq!(workshop.text("jackline.yaml"), DEFINITION);
+    assert_eq!(workshop.text("jackline.yaml.replaced-1/work"), "of an hour");
+    workshop.check_session_continues();
 }
 
 #[test]
-fn a_pipe_in_its_place_is_not_waited_for() {
-    let shop = Workshop::open();
-    fs::remove_file(shop.path("jackline.yaml")).unwrap();
-    assert!(Command::new("mkfifo").arg(shop.path("jackline.yaml")).status().unwrap().success());
-    shop.blamed("jackline.yaml");
-    assert_eq!(shop.text("jackline.yaml"), SOURCE);
-    shop.goes_on();
+fn a_pipe_does_not_block_the_restore() {
+    let workshop = ProtectedWorld::open();
+    fs::remove_file(workshop.path("jackline.yaml")).unwrap();
+    assert!(Command::new("mkfifo").arg(workshop.path("jackline.yaml")).status().unwrap().success());
+    workshop.finish_blamed_call("jackline.yaml");
+    assert_eq!(workshop.text("jackline.yaml"), DEFINITION);
+    workshop.check_session_continues();
 }
 
 #[test]
-fn settings_that_a_call_made_are_taken_away_and_kept() {
-    let shop = Workshop::open();
-    fs::create_dir(shop.path(".gemini")).unwrap();
-    fs::write(shop.path(".gemini/settings.json"), "new").unwrap();
-    shop.blamed(".gemini/settings.json");
-    assert!(!shop.path(".gemini/settings.json").exists());
-    assert!(shop.has_blob(b"new"));
-    shop.goes_on();
+fn settings_that_a_call_created_are_removed_and_stored() {
+    let workshop = ProtectedWorld::open();
+    fs::create_dir(workshop.path(".gemini")).unwrap();
+    fs::write(workshop.path(".gemini/settings.json"), "new").unwrap();
+    workshop.finish_blamed_call(".gemini/settings.json");
+    assert!(!workshop.path(".gemini/settings.json").exists());
+    assert!(workshop.has_blob(b"new"));
+    workshop.check_session_continues();
 }
 
 #[test]
-fn a_change_shows_at_whatever_comes_next() {
-    for next in [run("d", "ls"), stop(), prompt(), started()] {
-        let shop = Workshop::open();
-        fs::write(shop.path("jackline.yaml"), "mode: observe\n").unwrap();
-        let verdict = tell_one(&shop.world, "s", next);
-        assert!(words(&verdict).contains("changed_during_call"), "{verdict}");
-        assert_eq!(shop.text("jackline.yaml"), SOURCE);
-        shop.world.prove("s");
+fn a_change_is_detected_at_the_next_event_of_any_kind() {
+    for next in [shell_proposed("d", "ls"), stop_proposed(), human_prompt(), session_started()] {
+        let workshop = ProtectedWorld::open();
+        fs::write(workshop.path("jackline.yaml"), "mode: observe\n").unwrap();
+        let verdict = send_event(&workshop.world, "s", next);
+        assert!(verdict_summary(&verdict).contains("changed_during_call"), "{verdict}");
+        assert_eq!(workshop.text("jackline.yaml"), DEFINITION);
+        workshop.world.verify_and_replay("s");
     }
 }
 
 #[test]
-fn a_person_may_change_what_they_like_between_calls() {
-    let shop = Workshop::open();
-    tell_one(&shop.world, "s", finish("c"));
-    let change = |text: &str| fs::write(shop.path(".claude/settings.json"), text).unwrap();
+fn a_person_may_change_protected_files_between_calls() {
+    let workshop = ProtectedWorld::open();
+    send_event(&workshop.world, "s", tool_finished("c"));
+    let change = |text: &str| fs::write(workshop.path(".claude/settings.json"), text).unwrap();
     change("{ \"theirs\": 1 }");
-    fs::write(shop.path("jackline.yaml"), "limits: { steps: 9 }\n").unwrap();
-    assert_eq!(all_words(&tell(&shop.world, "s", &[prompt()])), ["allow"]);
-    // From now on it is theirs that is given back.
-    shop.begin("d");
+    fs::write(workshop.path("jackline.yaml"), "limits: { steps: 9 }\n").unwrap();
+    assert_eq!(verdict_summaries(&send_events(&workshop.world, "s", &[human_prompt()])), ["allow"]);
+    // From here on, the version of the person is the one that is restored.
+    workshop.start_opaque_call("d");
     change("{}");
-    let verdict = tell_one(&shop.world, "s", finish("d"));
-    assert_eq!(words(&verdict), "pause changed_during_call");
-    assert_eq!(shop.text(".claude/settings.json"), "{ \"theirs\": 1 }");
-    assert_eq!(shop.text("jackline.yaml"), "limits: { steps: 9 }\n");
-    shop.goes_on();
+    let verdict = send_event(&workshop.world, "s", tool_finished("d"));
+    assert_eq!(verdict_summary(&verdict), "pause changed_during_call");
+    assert_eq!(workshop.text(".claude/settings.json"), "{ \"theirs\": 1 }");
+    assert_eq!(workshop.text("jackline.yaml"), "limits: { steps: 9 }\n");
+    workshop.check_session_continues();
 }
 
 #[test]
-fn a_change_while_the_agent_only_reads_is_a_persons() {
-    let world = World::new(SOURCE);
+fn a_change_during_a_read_is_a_change_by_a_person() {
+    let world = CliWorld::new(DEFINITION);
     let read = json!({"file_path": "jackline.yaml"});
-    tell(&world, "s", &[started(), propose("r", "Read", &read)]);
-    fs::write(world.work().join("jackline.yaml"), "limits: { steps: 9 }\n").unwrap();
-    assert_eq!(words(&tell_one(&world, "s", finish("r"))), "allow");
+    send_events(&world, "s", &[session_started(), tool_proposed("r", "Read", &read)]);
+    fs::write(world.workspace().join("jackline.yaml"), "limits: { steps: 9 }\n").unwrap();
+    assert_eq!(verdict_summary(&send_event(&world, "s", tool_finished("r"))), "allow");
     assert_eq!(
-        fs::read_to_string(world.work().join("jackline.yaml")).unwrap(),
+        fs::read_to_string(world.workspace().join("jackline.yaml")).unwrap(),
         "limits: { steps: 9 }\n"
     );
-    world.prove("s");
+    world.verify_and_replay("s");
 }
 
-/// Nothing is written through a directory that became a link, and the record
-/// says that the file is not as it was.
+/// Jackline does not write through a directory that became a link. The record states that the file
+/// was not restored.
 #[test]
-fn what_cannot_be_given_back_is_written_down() {
-    let shop = Workshop::open();
-    let moved = shop.world.root().join("moved");
-    fs::rename(shop.path(".claude"), &moved).unwrap();
-    symlink(&moved, shop.path(".claude")).unwrap();
+fn a_file_that_cannot_be_restored_is_recorded() {
+    let workshop = ProtectedWorld::open();
+    let moved = workshop.world.root().join("moved");
+    fs::rename(workshop.path(".claude"), &moved).unwrap();
+    symlink(&moved, workshop.path(".claude")).unwrap();
     fs::write(moved.join("settings.json"), "{}").unwrap();
-    shop.blamed(".claude/settings.json");
+    workshop.finish_blamed_call(".claude/settings.json");
     assert_eq!(fs::read_to_string(moved.join("settings.json")).unwrap(), "{}");
-    match shop.world.records("s").pop().unwrap().notes.as_slice() {
-        [Note::Fault { kind, reason }] => {
+    match workshop.world.records("s").pop().unwrap().notes.as_slice() {
+        [JournalNote::Fault { kind, reason }] => {
             assert_eq!(*kind, FaultKind::Protected);
-            let link = shop.path(".claude").display().to_string();
+            let link = workshop.path(".claude").display().to_string();
             assert_eq!(
                 reason,
                 &format!(
-                    "can't give `.claude/settings.json` back: `{link}` is a link now, and leads \
-                     elsewhere"
+                    "can't restore `.claude/settings.json`: `{link}` is now a link to another \
+                     path"
                 )
             );
         }
         other => panic!("{other:?}"),
     }
-    shop.world.prove("s");
+    workshop.world.verify_and_replay("s");
 }
 
-/// The real thing: a program that looks harmless.
+/// A realistic case: a script that makes several changes at once.
 #[test]
-fn a_script_that_ran_in_between_changed_nothing() {
-    let shop = Workshop::open();
+fn the_changes_of_a_script_are_reverted() {
+    let workshop = ProtectedWorld::open();
     let script = "sed -i s/1/2/ jackline.yaml; rm -r .claude; ln -s /tmp .cursor; \
                   mkdir -p .gemini; echo {} > .gemini/settings.json";
-    let status = shop.world.command("sh").args(["-c", script]).status().unwrap();
+    let status = workshop.world.command("sh").args(["-c", script]).status().unwrap();
     assert!(status.success());
-    let verdict = tell_one(&shop.world, "s", finish("c"));
+    let verdict = send_event(&workshop.world, "s", tool_finished("c"));
     assert_eq!(verdict["violations"].as_array().unwrap().len(), 3, "{verdict}");
-    assert_eq!(shop.text("jackline.yaml"), SOURCE);
-    assert_eq!(shop.text(".claude/settings.json"), SETTINGS);
-    assert!(!shop.path(".gemini/settings.json").exists());
-    shop.goes_on();
+    assert_eq!(workshop.text("jackline.yaml"), DEFINITION);
+    assert_eq!(workshop.text(".claude/settings.json"), SETTINGS);
+    assert!(!workshop.path(".gemini/settings.json").exists());
+    workshop.check_session_continues();
 }

@@ -1,5 +1,5 @@
-//! `jackline run` where models have limits of their own: what is waited out, who takes over and
-//! who comes back, and what ends.
+//! Tests of `jackline run` with limits of models: which limits the run waits for, which model takes
+//! over and when the first model returns, and which limits end the run.
 
 use std::fs;
 
@@ -7,33 +7,34 @@ use jackline_engine::EventKind;
 use jackline_engine::event::{AdvisorAnswered, ModelChanged, UsageReported};
 use jackline_host::clock::now;
 use jackline_model::Provider;
-use jackline_model::scripted::{Broken, Script, ScriptedModel, Step};
+use jackline_model::scripted::{AnswerDefect, ModelScript, ScriptStep, ScriptedModel};
 use serde_json::{Value, json};
 
 use crate::run_support::{
-    REPORT, Task, WORKS, code, end_of, ended, session, sleepers, told, until,
+    REPORT_COMPLETION, REPORT_SCRIPT, TaskDirectory, count_sleepers, ended_event, events_named,
+    poll_until, session_id, stop_code, wait_for_output,
 };
-use crate::support::{Run, World, feed};
+use crate::support::{CliOutput, CliWorld, run_with_input};
 
-/// Goes in circles for ever.
-const CIRCLES: &str = "steps:\n  - calls: [{ tool: list_dir, args: {} }]\nrepeat: true\n";
+/// A model script that repeats the same call forever.
+const CIRCLING_SCRIPT: &str = "steps:\n  - calls: [{ tool: list_dir, args: {} }]\nrepeat: true\n";
 
-/// What a model says whose plan is used up, and the rest of its script.
-fn used_up(retry_after_ms: u64, rest: &str) -> String {
+/// A model script that first reports a used-up plan, and then continues with `rest`.
+fn used_up_plan_script(retry_after_ms: u64, rest: &str) -> String {
     let rest = rest.trim_start_matches("steps:\n");
     format!(
         "steps:\n  - {{ status: 429, text: usage limit reached, retry_after_ms: {retry_after_ms} }}\n{rest}"
     )
 }
 
-/// The reasons for which others took over.
-fn reasons(run: &Run) -> Vec<String> {
-    let changed = told(run, "changed");
+/// Returns the reasons of the model changes.
+fn model_change_reasons(run: &CliOutput) -> Vec<String> {
+    let changed = events_named(run, "changed");
     changed.iter().map(|it| it["reason"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The changes from a model to itself, which are waits.
-fn waits(world: &World, id: &str) -> Vec<String> {
+/// Returns the reasons of the model changes from a model to itself. Each of them is a wait.
+fn wait_reasons(world: &CliWorld, id: &str) -> Vec<String> {
     let records = world.records(id).into_iter();
     let wait = |kind| match kind {
         EventKind::ModelChanged(ModelChanged { from, to, reason }) if from == Some(to.clone()) => {
@@ -45,156 +46,173 @@ fn waits(world: &World, id: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_plan_that_is_used_up_is_waited_for_where_everybody_can_see_it() {
-    let world = World::new("");
-    // One that may be asked at once is not.
-    let task = Task::new(&world, REPORT, &[("main", &used_up(0, &used_up(0, WORKS)))]);
+fn the_run_waits_for_a_used_up_plan_and_reports_each_wait() {
+    let world = CliWorld::new("");
+    // A retry time of 0 ms is raised to a minimum.
+    let task = TaskDirectory::new(
+        &world,
+        REPORT_COMPLETION,
+        &[("main", &used_up_plan_script(0, &used_up_plan_script(0, REPORT_SCRIPT)))],
+    );
     let run = task.run(&[]);
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-    let told: Vec<Value> = told(&run, "waiting").iter().map(|it| it["ms"].clone()).collect();
-    assert_eq!(told, [1000, 2000]);
-    let id = session(&run);
-    assert_eq!(waits(&world, &id), ["plan_limit"; 2]);
-    let log = fs::read_to_string(world.work().join(".jackline/safety_log.json")).unwrap();
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    let waits_ms: Vec<Value> =
+        events_named(&run, "waiting").iter().map(|it| it["ms"].clone()).collect();
+    assert_eq!(waits_ms, [1000, 2000]);
+    let id = session_id(&run);
+    assert_eq!(wait_reasons(&world, &id), ["plan_limit"; 2]);
+    let log = fs::read_to_string(world.workspace().join(".jackline/safety_log.json")).unwrap();
     assert_eq!(log.matches("waited").count(), 2, "{log}");
-    world.prove(&id);
+    world.verify_and_replay(&id);
 }
 
 #[test]
-fn a_wait_that_no_time_is_left_for_ends_with_the_time() {
-    let world = World::new("");
+fn a_wait_longer_than_the_remaining_time_ends_with_the_time_limit() {
+    let world = CliWorld::new("");
     let hour = 3_600_000;
     let rate = format!("steps:\n  - {{ status: 429, retry_after_ms: {hour} }}\n");
-    // A plan of which nobody knows when it is there again is waited for, too.
-    let unknown = "steps:\n  - { status: 402 }\n".to_owned();
-    for (script, ms) in [(rate, hour), (used_up(hour, ""), hour), (unknown, 60_000)] {
-        let definition = format!("{REPORT}limits: {{ wall_seconds: 2 }}\n");
-        let task = Task::new(&world, &definition, &[("main", &script)]);
+    // If the provider gives no time, the run waits for a default time.
+    let without_time = "steps:\n  - { status: 402 }\n".to_owned();
+    for (script, ms) in
+        [(rate, hour), (used_up_plan_script(hour, ""), hour), (without_time, 60_000)]
+    {
+        let definition = format!("{REPORT_COMPLETION}limits: {{ wall_seconds: 2 }}\n");
+        let task = TaskDirectory::new(&world, &definition, &[("main", &script)]);
         let run = task.run(&[]);
-        assert_eq!(code(&run), "BUDGET_EXCEEDED{wall_seconds}", "{run:?}");
-        assert_eq!(told(&run, "waiting")[0]["ms"], ms, "{run:?}");
-        world.prove(&session(&run));
+        assert_eq!(stop_code(&run), "BUDGET_EXCEEDED{wall_seconds}", "{run:?}");
+        assert_eq!(events_named(&run, "waiting")[0]["ms"], ms, "{run:?}");
+        world.verify_and_replay(&session_id(&run));
     }
 }
 
 #[test]
-fn the_first_comes_back_when_it_said_it_would_where_nobody_else_is_left() {
-    let world = World::new("");
+fn the_first_model_returns_at_its_time_if_no_other_model_is_left() {
+    let world = CliWorld::new("");
     let broken = "steps:\n  - status: 401\nrepeat: true\n";
-    let scripts = [("first", used_up(1500, WORKS)), ("second", broken.to_owned())];
+    let scripts =
+        [("first", used_up_plan_script(1500, REPORT_SCRIPT)), ("second", broken.to_owned())];
     let scripts = scripts.each_ref().map(|(name, script)| (*name, script.as_str()));
-    let task = Task::new(&world, REPORT, &scripts);
+    let task = TaskDirectory::new(&world, REPORT_COMPLETION, &scripts);
     let run = task.run(&[]);
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-    assert_eq!(reasons(&run), ["plan_limit", "return"]);
-    assert_eq!(waits(&world, &session(&run)), ["auth"]);
-    world.prove(&session(&run));
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    assert_eq!(model_change_reasons(&run), ["plan_limit", "return"]);
+    assert_eq!(wait_reasons(&world, &session_id(&run)), ["auth"]);
+    world.verify_and_replay(&session_id(&run));
 }
 
 #[test]
-fn the_time_of_a_run_is_up_while_a_model_is_silent() {
-    let world = World::new("");
-    let silent = Script::new(vec![Step::say("x").broken(Broken::Nothing)]);
+fn the_time_limit_of_a_run_ends_a_request_to_a_silent_model() {
+    let world = CliWorld::new("");
+    let silent = ModelScript::new(vec![ScriptStep::say("x").broken(AnswerDefect::Nothing)]);
     let server = ScriptedModel::start(silent, std::time::Duration::from_mins(2)).unwrap();
     let (provider, url) = (Provider::OpenAiChat, server.url());
     let model = format!("provider: {provider}, model: m, url: \"{url}/v1\", timeout_seconds: 60");
-    let definition = format!("{REPORT}limits: {{ wall_seconds: 1 }}\n");
-    let task = Task::of(&world, &definition, &[model]);
-    let began = now().boot_ms;
+    let definition = format!("{REPORT_COMPLETION}limits: {{ wall_seconds: 1 }}\n");
+    let task = TaskDirectory::with_models(&world, &definition, &[model]);
+    let start_ms = now().boot_ms;
     let run = task.run(&[]);
-    assert_eq!(code(&run), "BUDGET_EXCEEDED{wall_seconds}", "{run:?}");
-    let ms = now().boot_ms - began;
+    assert_eq!(stop_code(&run), "BUDGET_EXCEEDED{wall_seconds}", "{run:?}");
+    let ms = now().boot_ms - start_ms;
     assert!((1000..20_000).contains(&ms), "{ms} ms");
-    world.prove(&session(&run));
+    world.verify_and_replay(&session_id(&run));
 }
 
 #[test]
-fn a_run_has_a_hundred_iterations_unless_its_definition_says_otherwise() {
-    let world = World::new("");
+fn the_default_limit_is_a_hundred_iterations() {
+    let world = CliWorld::new("");
     let done = "steps:\n  - text: Done!\nrepeat: true\n";
-    let definition = format!("{REPORT}completion_cap: {{ blocks: 500, same: 500 }}\n");
-    let run = Task::new(&world, &definition, &[("main", done)]).run(&[]);
-    assert!(code(&run).contains("100 of 100 iterations of this session are used"), "{run:?}");
-    assert!(code(&run).contains("jackline ack"), "{run:?}");
-    world.prove(&session(&run));
+    let definition = format!("{REPORT_COMPLETION}completion_cap: {{ blocks: 500, same: 500 }}\n");
+    let run = TaskDirectory::new(&world, &definition, &[("main", done)]).run(&[]);
+    assert!(stop_code(&run).contains("100 of 100 iterations of this session are used"), "{run:?}");
+    assert!(stop_code(&run).contains("jackline ack"), "{run:?}");
+    world.verify_and_replay(&session_id(&run));
     let more = format!("{definition}limits: {{ iterations: 120 }}\n");
-    let run = Task::new(&world, &more, &[("main", done)]).run(&[]);
-    assert!(code(&run).contains("120 of 120 iterations"), "{run:?}");
+    let run = TaskDirectory::new(&world, &more, &[("main", done)]).run(&[]);
+    assert!(stop_code(&run).contains("120 of 120 iterations"), "{run:?}");
 }
 
-/// A task with a model of its own before those of the definition.
-fn with_own<'w>(world: &'w World, own: &str, others: &[(&str, &str)]) -> Task<'w> {
-    let task = Task::new(world, &format!("{REPORT}loops: {{}}\n"), others);
+/// A task that names a model of its own, which comes before the models of the definition.
+fn task_with_own_model<'w>(
+    world: &'w CliWorld,
+    own: &str,
+    others: &[(&str, &str)],
+) -> TaskDirectory<'w> {
+    let task = TaskDirectory::new(world, &format!("{REPORT_COMPLETION}loops: {{}}\n"), others);
     fs::write(task.directory.join("own.yaml"), own).unwrap();
-    task.add("model: { script: own.yaml }\n");
+    task.append("model: { script: own.yaml }\n");
     task
 }
 
 #[test]
-fn one_model_of_the_definition_goes_on_for_one_that_only_the_task_names() {
-    let world = World::new("");
-    let run = with_own(&world, CIRCLES, &[("second", WORKS)]).run(&[]);
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-    assert_eq!(reasons(&run), ["blocked"]);
-    world.prove(&session(&run));
+fn a_model_of_the_definition_takes_over_from_a_model_of_the_task() {
+    let world = CliWorld::new("");
+    let run = task_with_own_model(&world, CIRCLING_SCRIPT, &[("second", REPORT_SCRIPT)]).run(&[]);
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    assert_eq!(model_change_reasons(&run), ["blocked"]);
+    world.verify_and_replay(&session_id(&run));
 }
 
 #[test]
-fn where_every_model_had_its_turn_a_person_is_waited_for() {
-    let world = World::new("");
-    let run = with_own(&world, CIRCLES, &[("second", CIRCLES)]).run(&[]);
-    assert!(code(&run).starts_with("left: it waits for a person"), "{run:?}");
-    assert_eq!(reasons(&run), ["blocked"]);
-    world.prove(&session(&run));
+fn after_every_model_was_used_the_run_waits_for_a_person() {
+    let world = CliWorld::new("");
+    let run = task_with_own_model(&world, CIRCLING_SCRIPT, &[("second", CIRCLING_SCRIPT)]).run(&[]);
+    assert!(stop_code(&run).starts_with("left: it waits for a person"), "{run:?}");
+    assert_eq!(model_change_reasons(&run), ["blocked"]);
+    world.verify_and_replay(&session_id(&run));
 }
 
-/// A definition with an advisor that is `model`.
-fn advised(model: &str) -> String {
-    format!("{REPORT}loops: {{}}\nadvisor: {{ models: [{{ {model} }}], budget: 1 }}\n")
+/// A definition whose advisor is `model`.
+fn definition_with_advisor(model: &str) -> String {
+    format!("{REPORT_COMPLETION}loops: {{}}\nadvisor: {{ models: [{{ {model} }}], budget: 1 }}\n")
 }
 
 #[test]
-fn an_advisor_that_can_not_be_asked_is_named_before_anything_is_done() {
-    let world = World::new("");
+fn an_advisor_that_cannot_be_used_is_named_before_anything_runs() {
+    let world = CliWorld::new("");
     for (advisor, part) in [
         ("provider: anthropic, model: m, key_env: NO_SUCH", "the variable `NO_SUCH`"),
         ("provider: anthropic, model: m", "set ANTHROPIC_API_KEY"),
         ("provider: scripted, model: nowhere", "scripts: { nowhere: FILE }"),
     ] {
-        let run = Task::new(&world, &advised(advisor), &[("main", WORKS)]).run(&[]);
+        let run = TaskDirectory::new(
+            &world,
+            &definition_with_advisor(advisor),
+            &[("main", REPORT_SCRIPT)],
+        )
+        .run(&[]);
         assert_eq!(run.code, Some(2), "{run:?}");
         assert!(run.stderr.contains(part), "{run:?}");
     }
-    assert!(!world.work().join("report.md").exists());
+    assert!(!world.workspace().join("report.md").exists());
 }
 
 #[test]
-fn an_advisor_that_does_not_answer_has_its_turn_and_the_next_model_goes_on() {
-    let world = World::new("");
-    let nobody = "provider: openai-chat, model: m, url: \"http://127.0.0.1:9/v1\"";
-    let scripts = [("main", CIRCLES), ("second", WORKS)];
-    let run = Task::new(&world, &advised(nobody), &scripts).run(&[]);
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-    assert_eq!(told(&run, "advised")[0]["instruction"], Value::Null);
-    assert_eq!(reasons(&run), ["blocked"]);
-    let answers = world.records(&session(&run)).into_iter().filter(|record| {
+fn an_advisor_that_does_not_answer_is_used_up_and_the_next_model_takes_over() {
+    let world = CliWorld::new("");
+    let unreachable = "provider: openai-chat, model: m, url: \"http://127.0.0.1:9/v1\"";
+    let scripts = [("main", CIRCLING_SCRIPT), ("second", REPORT_SCRIPT)];
+    let run = TaskDirectory::new(&world, &definition_with_advisor(unreachable), &scripts).run(&[]);
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    assert_eq!(events_named(&run, "advised")[0]["instruction"], Value::Null);
+    assert_eq!(model_change_reasons(&run), ["blocked"]);
+    let answers = world.records(&session_id(&run)).into_iter().filter(|record| {
         matches!(
             &record.event.kind,
             EventKind::AdvisorAnswered(AdvisorAnswered { error: Some(_), .. })
         )
     });
     assert_eq!(answers.count(), 1);
-    world.prove(&session(&run));
+    world.verify_and_replay(&session_id(&run));
 }
 
 #[test]
-fn what_an_advisor_costs_counts() {
-    let world = World::new("");
+fn the_cost_of_the_advisor_counts() {
+    let world = CliWorld::new("");
     let advice = "steps:\n  - text: Look elsewhere.\n    usage: { input: 5000, output: 70 }\n";
-    let scripts = [("main", CIRCLES), ("advisor", advice)];
-    let definition = advised("provider: scripted, model: advisor");
-    let run = Task::new(&world, &definition, &scripts).run(&[]);
-    let records = world.records(&session(&run)).into_iter();
+    let scripts = [("main", CIRCLING_SCRIPT), ("advisor", advice)];
+    let definition = definition_with_advisor("provider: scripted, model: advisor");
+    let run = TaskDirectory::new(&world, &definition, &scripts).run(&[]);
+    let records = world.records(&session_id(&run)).into_iter();
     let by_advisor = records.filter(|record| record.event.actor.as_str() == "advisor");
     let costs: Vec<_> = by_advisor
         .map(|record| match record.event.kind {
@@ -205,45 +223,51 @@ fn what_an_advisor_costs_counts() {
         })
         .collect();
     assert_eq!(costs, [(5000, 70, Some("scripted/advisor".to_owned()))]);
-    world.prove(&session(&run));
+    world.verify_and_replay(&session_id(&run));
 }
 
 #[test]
-fn a_run_is_known_by_its_first_model_whoever_works() {
-    let world = World::new("");
+fn a_run_is_identified_by_its_first_model() {
+    let world = CliWorld::new("");
     let sleeps = |seconds: u32| {
-        let line = format!("touch began; sleep {seconds}");
-        let rest = WORKS.trim_start_matches("steps:\n");
+        let line = format!("touch started; sleep {seconds}");
+        let rest = REPORT_SCRIPT.trim_start_matches("steps:\n");
         format!("steps:\n  - calls: [{{ tool: shell, args: {{ command: '{line}' }} }}]\n{rest}")
     };
     let busy = "steps:\n  - status: 529\nrepeat: true\n";
-    let task = Task::new(&world, REPORT, &[("main", busy), ("second", &sleeps(283))]);
+    let task =
+        TaskDirectory::new(&world, REPORT_COMPLETION, &[("main", busy), ("second", &sleeps(283))]);
     let mut child = task.start(&[]);
-    until("the command", || world.work().join("began").exists());
+    poll_until("the command", || world.workspace().join("started").exists());
     let id = fs::read_dir(world.home().join("sessions")).unwrap().next().unwrap().unwrap();
     let id = id.file_name().into_string().unwrap();
-    let words = ["identity", "approve", &id, "--by", "dana", "--why", "it works"];
-    assert_eq!(world.jackline(&words).code, Some(0));
+    let args = ["identity", "approve", &id, "--by", "dana", "--why", "it works"];
+    assert_eq!(world.jackline(&args).code, Some(0));
     child.kill().unwrap();
     child.wait().unwrap();
-    until("the end of the command", || sleepers(283) == 0);
-    // The second model works, and is nobody else for that.
+    poll_until("the end of the command", || count_sleepers(283) == 0);
+    // The second model works now, but the identity is still that of the first.
     let run = task.resume(&[&id]);
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-    assert_eq!(told(&run, "started")[0]["model"], "scripted/second");
-    world.prove(&id);
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    assert_eq!(events_named(&run, "started")[0]["model"], "scripted/second");
+    world.verify_and_replay(&id);
 }
 
 #[test]
-fn an_engine_for_when_a_budget_is_used_up_works_then_and_not_before() {
-    let world = World::new("");
+fn a_model_for_the_budget_limit_is_used_only_after_the_budget() {
+    let world = CliWorld::new("");
     let call = |n: u32| {
         let args = json!({ "path": format!("n{n}"), "content": "x" });
         format!("  - calls: [{{ tool: write_file, args: {args} }}]\n")
     };
-    // It is refused a question at first, which is nothing for whoever is there for the cost.
+    // The first request fails because of overload. The model for the cost limit must not take over
+    // for that.
     let first = format!("steps:\n  - status: 529\n{}", (0..9).map(call).collect::<String>());
-    let task = Task::new(&world, REPORT, &[("main", &first), ("busy", WORKS), ("cheap", WORKS)]);
+    let task = TaskDirectory::new(
+        &world,
+        REPORT_COMPLETION,
+        &[("main", &first), ("busy", REPORT_SCRIPT), ("cheap", REPORT_SCRIPT)],
+    );
     let model = |name: &str, more: &str| {
         format!("{{ provider: scripted, model: {name}, window: 100000{more} }}")
     };
@@ -252,28 +276,29 @@ fn an_engine_for_when_a_budget_is_used_up_works_then_and_not_before() {
         model("busy", ", when: [offline]"),
         model("cheap", ", when: [cost]"),
     ];
-    let text = format!("version: 1\nname: t/run\nmodels: [{}]\n{REPORT}", models.join(", "));
+    let text =
+        format!("version: 1\nname: t/run\nmodels: [{}]\n{REPORT_COMPLETION}", models.join(", "));
     fs::write(task.directory.join("jackline.yaml"), text).unwrap();
     let run = task.run(&[]);
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-    let changed = &told(&run, "changed");
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    let changed = &events_named(&run, "changed");
     assert_eq!(changed.len(), 1, "{run:?}");
     assert_eq!(changed[0]["from"], "scripted/main");
     assert_eq!(
         (&changed[0]["to"], &changed[0]["reason"]),
         (&"scripted/cheap".into(), &"cost".into())
     );
-    let asked = told(&run, "asking");
-    let by = |name: &str| asked.iter().filter(|it| it["model"] == name).count();
-    assert_eq!((by("scripted/main"), by("scripted/cheap")), (3, 2), "{run:?}");
-    let written = (0..9).filter(|n| world.work().join(format!("n{n}")).exists()).count();
-    assert_eq!(written, 3, "what it was asked for within its budget is done: {run:?}");
-    world.prove(&session(&run));
+    let requests = events_named(&run, "asking");
+    let count_of = |name: &str| requests.iter().filter(|it| it["model"] == name).count();
+    assert_eq!((count_of("scripted/main"), count_of("scripted/cheap")), (3, 2), "{run:?}");
+    let written = (0..9).filter(|n| world.workspace().join(format!("n{n}")).exists()).count();
+    assert_eq!(written, 3, "the calls within the budget must be done: {run:?}");
+    world.verify_and_replay(&session_id(&run));
 }
 
 #[test]
-fn an_engine_for_when_nobody_can_be_reached_answers_after_the_first_silence() {
-    let world = World::new("");
+fn a_model_for_offline_use_takes_over_after_the_first_timeout() {
+    let world = CliWorld::new("");
     let models = |when: &str| {
         let second = format!("provider: scripted, model: second, window: 100000, when: [{when}]");
         let first = "provider: scripted, model: main, window: 100000".to_owned();
@@ -283,27 +308,36 @@ fn an_engine_for_when_nobody_can_be_reached_answers_after_the_first_silence() {
         ("offline", "steps:\n  - broken: nothing\nrepeat: true\n", "timeout"),
         ("offline", "steps:\n  - status: 502\nrepeat: true\n", "network"),
     ] {
-        let task = Task::new(&world, REPORT, &[("main", first), ("second", WORKS)]);
+        let task = TaskDirectory::new(
+            &world,
+            REPORT_COMPLETION,
+            &[("main", first), ("second", REPORT_SCRIPT)],
+        );
         let file = task.directory.join("jackline.yaml");
-        let text = format!("version: 1\nname: t/run\nmodels: [{}]\n{REPORT}", models(when));
+        let text =
+            format!("version: 1\nname: t/run\nmodels: [{}]\n{REPORT_COMPLETION}", models(when));
         fs::write(file, text).unwrap();
         let run = task.run(&[]);
-        assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-        assert_eq!(reasons(&run), [reason]);
-        assert_eq!(told(&run, "waiting"), Vec::<Value>::new(), "nobody was asked twice");
-        fs::remove_file(world.work().join("report.md")).unwrap();
-        world.prove(&session(&run));
+        assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+        assert_eq!(model_change_reasons(&run), [reason]);
+        assert_eq!(
+            events_named(&run, "waiting"),
+            Vec::<Value>::new(),
+            "no model may be asked twice"
+        );
+        fs::remove_file(world.workspace().join("report.md")).unwrap();
+        world.verify_and_replay(&session_id(&run));
     }
 }
 
-/// The message with which a model begins that took over.
-fn told_last(world: &World, run: &Run) -> String {
-    let file = world.directory(&session(run)).join("conversation.jsonl");
+/// Returns the conversation file, which starts with the message to the model that took over.
+fn conversation_text(world: &CliWorld, run: &CliOutput) -> String {
+    let file = world.session_directory(&session_id(run)).join("conversation.jsonl");
     fs::read_to_string(file).unwrap()
 }
 
 #[test]
-fn who_takes_over_because_it_got_nowhere_is_asked_for_another_plan() {
+fn a_model_that_takes_over_after_no_progress_is_asked_for_another_plan() {
     let idle = "  - text: I am done.\n".repeat(6);
     let stop = |n: u32| {
         let args = json!({ "path": format!("n{n}"), "content": "x" });
@@ -313,118 +347,129 @@ fn who_takes_over_because_it_got_nowhere_is_asked_for_another_plan() {
     let stops = (0..6).map(stop).collect::<Vec<_>>().concat();
     let cap = "completion_cap: { blocks: 99, same: 99 }\n";
     for (script, reason) in [(idle, "stop_events"), (stops, "verification")] {
-        let world = World::new("");
+        let world = CliWorld::new("");
         let script = format!("steps:\n{script}");
-        let definition = format!("{REPORT}{cap}");
-        let run = Task::new(&world, &definition, &[("main", &script), ("second", WORKS)]).run(&[]);
-        assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-        assert_eq!(reasons(&run), [reason], "{run:?}");
-        let said = told_last(&world, &run);
-        assert!(said.contains(&format!("did not get further ({reason})")), "{said}");
-        world.prove(&session(&run));
+        let definition = format!("{REPORT_COMPLETION}{cap}");
+        let run = TaskDirectory::new(
+            &world,
+            &definition,
+            &[("main", &script), ("second", REPORT_SCRIPT)],
+        )
+        .run(&[]);
+        assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+        assert_eq!(model_change_reasons(&run), [reason], "{run:?}");
+        let conversation = conversation_text(&world, &run);
+        assert!(conversation.contains(&format!("made no progress ({reason})")), "{conversation}");
+        world.verify_and_replay(&session_id(&run));
     }
 }
 
 #[test]
-fn a_conversation_that_does_not_fit_is_handed_over_with_the_wish_for_a_plan() {
-    let world = World::new("");
+fn a_model_that_takes_over_a_full_conversation_is_asked_for_a_plan() {
+    let world = CliWorld::new("");
     let long = "steps:\n  - { status: 400, text: prompt is too long }\nrepeat: true\n";
-    let run = Task::new(&world, REPORT, &[("main", long), ("second", WORKS)]).run(&[]);
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-    assert_eq!(reasons(&run), ["context"]);
-    assert!(told_last(&world, &run).contains("did not get further (context)"));
-    world.prove(&session(&run));
+    let run =
+        TaskDirectory::new(&world, REPORT_COMPLETION, &[("main", long), ("second", REPORT_SCRIPT)])
+            .run(&[]);
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    assert_eq!(model_change_reasons(&run), ["context"]);
+    assert!(conversation_text(&world, &run).contains("made no progress (context)"));
+    world.verify_and_replay(&session_id(&run));
 }
 
 #[test]
-fn a_person_is_told_of_a_run_that_waits() {
-    let world = World::new("");
-    let notify = "notify: { command: 'echo \"$JACKLINE_EVENT\" >> ../told', on: [pause, done] }\n";
-    let definition = format!("{REPORT}loops: {{}}\n{notify}");
-    let run = Task::new(&world, &definition, &[("main", CIRCLES)]).run(&[]);
-    assert!(code(&run).starts_with("left: it waits for a person"), "{run:?}");
-    let told = world.root().join("told");
-    until("the notice", || fs::read_to_string(&told).is_ok_and(|told| told.contains("pause")));
+fn a_person_is_notified_of_a_run_that_waits() {
+    let world = CliWorld::new("");
+    let notify =
+        "notify: { command: 'echo \"$JACKLINE_EVENT\" >> ../notified', on: [pause, done] }\n";
+    let definition = format!("{REPORT_COMPLETION}loops: {{}}\n{notify}");
+    let run = TaskDirectory::new(&world, &definition, &[("main", CIRCLING_SCRIPT)]).run(&[]);
+    assert!(stop_code(&run).starts_with("left: it waits for a person"), "{run:?}");
+    let file = world.root().join("notified");
+    poll_until("the notification", || {
+        fs::read_to_string(&file).is_ok_and(|text| text.contains("pause"))
+    });
 }
 
 #[test]
-fn the_command_that_stops_a_run_ends_what_it_does_within_a_second() {
-    let world = World::new("");
-    let line = "touch began; sleep 282; touch late";
-    let script = format!("steps:\n  - calls: [{{ tool: shell, args: {{ command: '{line}' }} }}]\n");
-    let task = Task::new(&world, REPORT, &[("main", &script)]);
+fn the_stop_command_ends_the_work_of_a_run_within_a_second() {
+    let world = CliWorld::new("");
+    let command = "touch started; sleep 282; touch late";
+    let script =
+        format!("steps:\n  - calls: [{{ tool: shell, args: {{ command: '{command}' }} }}]\n");
+    let task = TaskDirectory::new(&world, REPORT_COMPLETION, &[("main", &script)]);
     let child = task.start(&[]);
-    until("the command", || world.work().join("began").exists());
+    poll_until("the command", || world.workspace().join("started").exists());
     let stopped = world.jackline(&["stop"]);
-    let said = now().boot_ms;
+    let stopped_ms = now().boot_ms;
     assert_eq!(stopped.code, Some(0), "{stopped:?}");
-    until("the end of the command", || sleepers(282) == 0);
-    let ms = now().boot_ms - said;
+    poll_until("the end of the command", || count_sleepers(282) == 0);
+    let ms = now().boot_ms - stopped_ms;
     assert!(ms < STOP_MS, "{ms} ms");
-    let run = end_of(child);
-    assert_eq!(code(&run), "HUMAN_REQUESTED", "{run:?}");
-    assert!(!world.work().join("late").exists());
-    world.prove(&session(&run));
+    let run = wait_for_output(child);
+    assert_eq!(stop_code(&run), "HUMAN_REQUESTED", "{run:?}");
+    assert!(!world.workspace().join("late").exists());
+    world.verify_and_replay(&session_id(&run));
 }
 
-/// The second within which a stop has its effect, and what a machine that is busy with other
-/// tests may take for it.
+/// A stop must take effect within one second, and a machine that is busy with other tests may need
+/// half a second more.
 const STOP_MS: u64 = 1000 + 500;
 
 #[test]
-fn a_key_is_nothing_for_commands_whatever_its_variable_is_called() {
-    let world = World::new("");
+fn commands_do_not_see_the_variable_of_a_key() {
+    let world = CliWorld::new("");
     let steps = vec![
-        Step::call("shell", json!({ "command": "env > seen" })),
-        Step::call("write_file", json!({ "path": "report.md", "content": "x" })),
-        Step::say("done"),
+        ScriptStep::call("shell", json!({ "command": "env > variables" })),
+        ScriptStep::call("write_file", json!({ "path": "report.md", "content": "x" })),
+        ScriptStep::say("done"),
     ];
     let minutes = std::time::Duration::from_mins(2);
-    let server = ScriptedModel::start(Script::new(steps), minutes).unwrap();
+    let server = ScriptedModel::start(ModelScript::new(steps), minutes).unwrap();
     let url = server.url();
     let model = format!(
         "provider: openai-chat, model: m, url: \"{url}/v1\", timeout_seconds: 20, key_env: MISTRAL"
     );
-    let task = Task::of(&world, REPORT, &[model]);
-    let mut command = task.command(&["--json", "--no-wait"]);
-    let run = feed(command.arg(&task.directory).env("MISTRAL", "sk-hidden-123"), b"");
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-    let seen = fs::read_to_string(world.work().join("seen")).unwrap();
-    assert!(seen.contains("PATH=") && !seen.contains("MISTRAL"), "{seen}");
+    let task = TaskDirectory::with_models(&world, REPORT_COMPLETION, &[model]);
+    let mut command = task.run_command(&["--json", "--no-wait"]);
+    let run = run_with_input(command.arg(&task.directory).env("MISTRAL", "sk-hidden-123"), b"");
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    let variables = fs::read_to_string(world.workspace().join("variables")).unwrap();
+    assert!(variables.contains("PATH=") && !variables.contains("MISTRAL"), "{variables}");
 }
 
-/// A task that plays a script unless the environment has a model.
-fn plays(world: &World) -> Task<'_> {
-    let task = Task::of(world, REPORT, &[]);
-    fs::write(task.directory.join("script.yaml"), WORKS).unwrap();
-    task.add("model: { script: script.yaml }\n");
+/// A task that plays a script unless the environment names a model.
+fn task_with_script(world: &CliWorld) -> TaskDirectory<'_> {
+    let task = TaskDirectory::with_models(world, REPORT_COMPLETION, &[]);
+    fs::write(task.directory.join("script.yaml"), REPORT_SCRIPT).unwrap();
+    task.append("model: { script: script.yaml }\n");
     task
 }
 
 #[test]
-fn a_model_out_of_the_environment_takes_the_place_of_a_script() {
-    let world = World::new("");
-    let task = plays(&world);
-    let with = |variables: &[(&str, &str)], args: &[&str]| {
-        let mut command = task.command(&["--json", "--no-wait"]);
+fn a_model_in_the_environment_replaces_a_script() {
+    let world = CliWorld::new("");
+    let task = task_with_script(&world);
+    let run_with = |variables: &[(&str, &str)], args: &[&str]| {
+        let mut command = task.run_command(&["--json", "--no-wait"]);
         let variables = variables.iter().copied();
-        feed(command.args(args).envs(variables), b"")
+        run_with_input(command.args(args).envs(variables), b"")
     };
     let directory = task.directory.to_str().unwrap();
     for (value, part) in
-        [("anthropc/claude", "`anthropc`"), ("some-model", "say `PROVIDER/some-model`")]
+        [("anthropc/claude", "`anthropc`"), ("some-model", "set it to `PROVIDER/some-model`")]
     {
-        let run = with(&[("JACKLINE_MODEL", value)], &[directory]);
+        let run = run_with(&[("JACKLINE_MODEL", value)], &[directory]);
         assert_eq!(run.code, Some(2), "{run:?}");
         assert!(run.stderr.contains("JACKLINE_MODEL") && run.stderr.contains(part), "{run:?}");
     }
-    // One that is left, and goes on only with the same model.
-    let circles = Script::new(vec![Step::call("list_dir", json!({}))]).repeating();
+    // A run that was left can be resumed only with the same model.
+    let circles = ModelScript::new(vec![ScriptStep::call("list_dir", json!({}))]).repeating();
     let minutes = std::time::Duration::from_mins(2);
     let server = ScriptedModel::start(circles, minutes).unwrap();
     fs::write(
         task.directory.join("jackline.yaml"),
-        format!("version: 1\nname: t/run\nloops: {{}}\n{REPORT}"),
+        format!("version: 1\nname: t/run\nloops: {{}}\n{REPORT_COMPLETION}"),
     )
     .unwrap();
     let url = format!("{}/v1", server.url());
@@ -433,32 +478,32 @@ fn a_model_out_of_the_environment_takes_the_place_of_a_script() {
         ("JACKLINE_MODEL_URL", url.as_str()),
         ("JACKLINE_MODEL_KEY", "sk-hidden-123"),
     ];
-    let run = with(&variables, &[directory]);
-    assert!(code(&run).starts_with("left: it waits for a person"), "{run:?}");
-    assert_eq!(told(&run, "asking")[0]["model"], "openai-chat/real");
+    let run = run_with(&variables, &[directory]);
+    assert!(stop_code(&run).starts_with("left: it waits for a person"), "{run:?}");
+    assert_eq!(events_named(&run, "asking")[0]["model"], "openai-chat/real");
     assert!(server.count() > 0);
-    let id = session(&run);
+    let id = session_id(&run);
     assert_eq!(world.jackline(&["clear", &id]).code, Some(0));
-    let run = with(&[], &["--resume", &id]);
+    let run = run_with(&[], &["--resume", &id]);
     assert_eq!(run.code, Some(2), "{run:?}");
-    assert!(run.stderr.contains("`real` can't be asked: it has begun this run"), "{run:?}");
-    assert!(!world.work().join("report.md").exists());
+    assert!(run.stderr.contains("`real` can't be used: it started this run"), "{run:?}");
+    assert!(!world.workspace().join("report.md").exists());
 }
 
 #[test]
-fn an_agent_acts_in_the_role_that_a_person_or_its_task_names() {
-    let world = World::new("");
-    let definition = format!("{REPORT}identity: {{ roles: [developer, writer] }}\n");
-    let task = Task::new(&world, &definition, &[("main", WORKS)]);
+fn the_agent_has_the_role_that_the_person_or_the_task_names() {
+    let world = CliWorld::new("");
+    let definition = format!("{REPORT_COMPLETION}identity: {{ roles: [developer, writer] }}\n");
+    let task = TaskDirectory::new(&world, &definition, &[("main", REPORT_SCRIPT)]);
     let run = task.run(&[]);
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "a developer: {run:?}");
-    fs::remove_file(world.work().join("report.md")).unwrap();
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "the default role is `developer`: {run:?}");
+    fs::remove_file(world.workspace().join("report.md")).unwrap();
     let run = task.run(&["--role", "auditor"]);
-    assert!(!world.work().join("report.md").exists(), "{run:?}");
-    let called = told(&run, "called");
+    assert!(!world.workspace().join("report.md").exists(), "{run:?}");
+    let called = events_named(&run, "called");
     assert!(called[0]["why"].as_str().unwrap().contains("the role `auditor`"), "{called:?}");
-    task.add("role: writer\n");
+    task.append("role: writer\n");
     let run = task.run(&[]);
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-    assert_eq!(ended(&run)["left"], Value::Null);
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    assert_eq!(ended_event(&run)["left"], Value::Null);
 }

@@ -1,37 +1,40 @@
-//! `jackline run` with models over HTTP, on the loopback address, that answer as they should
-//! not: in halves, in HTML, with calls that are none, with a megabyte at once, or not at all.
+//! Tests of `jackline run` with models over HTTP, on the loopback address, whose answers are
+//! invalid: partial, HTML, with malformed calls, huge, or missing.
 
 use std::fs;
 use std::time::Duration;
 
 use jackline_host::clock::now;
 use jackline_model::Provider;
-use jackline_model::scripted::{Broken, Script, ScriptedModel, Step};
+use jackline_model::scripted::{AnswerDefect, ModelScript, ScriptStep, ScriptedModel};
 use serde_json::{Value, json};
 
-use crate::run_support::{REPORT, Task, code, end_of, piped, session, told, until};
-use crate::support::{Run, World, feed};
+use crate::run_support::{
+    REPORT_COMPLETION, TaskDirectory, events_named, poll_until, session_id, spawn_piped, stop_code,
+    wait_for_output,
+};
+use crate::support::{CliOutput, CliWorld, run_with_input};
 
-/// A server ends at the latest after so long.
-const LIFETIME: Duration = Duration::from_mins(2);
+/// A scripted server ends after this time.
+const SERVER_LIFETIME: Duration = Duration::from_mins(2);
 
-/// The variable with the key, and the key.
+/// The environment variable with the key, and the key.
 const KEY: (&str, &str) = ("A_KEY", "sk-very-secret-0123456789");
 
-/// Such a model, and the world that it is asked in.
-struct Asked {
-    world: World,
+/// A scripted HTTP model, and the world that uses it.
+struct HttpModelTest {
+    world: CliWorld,
     server: ScriptedModel,
     provider: Provider,
 }
 
-impl Asked {
-    fn new(provider: Provider, steps: Vec<Step>) -> Self {
-        let server = ScriptedModel::start(Script::new(steps), LIFETIME).unwrap();
-        Self { world: World::new(""), server, provider }
+impl HttpModelTest {
+    fn new(provider: Provider, steps: Vec<ScriptStep>) -> Self {
+        let server = ScriptedModel::start(ModelScript::new(steps), SERVER_LIFETIME).unwrap();
+        Self { world: CliWorld::new(""), server, provider }
     }
 
-    /// The model as a definition names it.
+    /// Returns the model in the format of a definition.
     fn model(&self, timeout_seconds: u32) -> String {
         let version = if self.provider == Provider::Gemini { "v1beta" } else { "v1" };
         let (provider, url) = (self.provider, self.server.url());
@@ -42,27 +45,27 @@ impl Asked {
         )
     }
 
-    fn run(&self) -> Run {
+    fn run(&self) -> CliOutput {
         self.run_with(&[self.model(2)])
     }
 
-    fn run_with(&self, models: &[String]) -> Run {
-        let task = Task::of(&self.world, REPORT, models);
-        let mut command = task.command(&["--json", "--no-wait"]);
-        feed(command.arg(&task.directory).env(KEY.0, KEY.1), b"")
+    fn run_with(&self, models: &[String]) -> CliOutput {
+        let task = TaskDirectory::with_models(&self.world, REPORT_COMPLETION, models);
+        let mut command = task.run_command(&["--json", "--no-wait"]);
+        run_with_input(command.arg(&task.directory).env(KEY.0, KEY.1), b"")
     }
 }
 
-fn write(path: &str) -> Step {
-    Step::call("write_file", json!({ "path": path, "content": "x" }))
+fn write_step(path: &str) -> ScriptStep {
+    ScriptStep::call("write_file", json!({ "path": path, "content": "x" }))
 }
 
-fn texts(run: &Run, event: &str, field: &str) -> Vec<String> {
-    told(run, event).iter().map(|it| it[field].as_str().unwrap().to_owned()).collect()
+fn event_texts(run: &CliOutput, event: &str, field: &str) -> Vec<String> {
+    events_named(run, event).iter().map(|it| it[field].as_str().unwrap().to_owned()).collect()
 }
 
-/// Every provider at once: most of the time is spent waiting.
-fn at_each(check: impl Fn(Provider) + Sync) {
+/// Checks all providers in parallel, because a check spends most of its time waiting.
+fn for_each_provider(check: impl Fn(Provider) + Sync) {
     std::thread::scope(|scope| {
         let check = &check;
         for provider in Provider::ALL {
@@ -72,138 +75,155 @@ fn at_each(check: impl Fn(Provider) + Sync) {
 }
 
 #[test]
-fn what_is_no_answer_is_asked_again_and_nothing_is_done_twice() {
-    at_each(|provider| {
-        let half = write("half").broken(Broken::Half);
-        let html = Step::say("x").broken(Broken::Html);
-        let silent = Step::say("x").broken(Broken::Nothing);
+fn an_invalid_answer_is_requested_again_and_no_call_runs_twice() {
+    for_each_provider(|provider| {
+        let half = write_step("half").broken(AnswerDefect::Incomplete);
+        let html = ScriptStep::say("x").broken(AnswerDefect::Html);
+        let silent = ScriptStep::say("x").broken(AnswerDefect::Nothing);
         let steps = vec![
             half,
-            write("a"),
+            write_step("a"),
             html,
-            write("b"),
+            write_step("b"),
             silent,
-            write("c"),
-            Step::fail(529),
-            write("d"),
-            Step::fail(429),
-            write("report.md"),
-            Step::say("Written."),
+            write_step("c"),
+            ScriptStep::fail(529),
+            write_step("d"),
+            ScriptStep::fail(429),
+            write_step("report.md"),
+            ScriptStep::say("Written."),
         ];
-        let asked = Asked::new(provider, steps);
+        let asked = HttpModelTest::new(provider, steps);
         let run = asked.run();
-        assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{provider}: {run:?}");
-        assert_eq!(texts(&run, "called", "does"), ["a", "b", "c", "d", "report.md"], "{provider}");
-        let waits = told(&run, "waiting");
-        let whys: Vec<&str> = waits.iter().map(|it| it["why"].as_str().unwrap()).collect();
-        assert_eq!(whys.len(), 5, "{provider}: {whys:?}");
-        for (why, part) in whys.iter().zip(["middle", "HTML", "too long", "529", "429"]) {
-            assert!(why.contains(part), "{provider}: {why}");
+        assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{provider}: {run:?}");
+        assert_eq!(
+            event_texts(&run, "called", "does"),
+            ["a", "b", "c", "d", "report.md"],
+            "{provider}"
+        );
+        let waits = events_named(&run, "waiting");
+        let reasons: Vec<&str> = waits.iter().map(|it| it["why"].as_str().unwrap()).collect();
+        assert_eq!(reasons.len(), 5, "{provider}: {reasons:?}");
+        for (reason, part) in
+            reasons.iter().zip(["before the end", "HTML", "too long", "529", "429"])
+        {
+            assert!(reason.contains(part), "{provider}: {reason}");
         }
-        assert!(!asked.world.work().join("half").exists());
-        asked.world.prove(&session(&run));
+        assert!(!asked.world.workspace().join("half").exists());
+        asked.world.verify_and_replay(&session_id(&run));
     });
 }
 
 #[test]
-fn a_delta_of_a_megabyte_is_a_text_like_any_other() {
-    at_each(|provider| {
-        let steps = vec![write("report.md").broken(Broken::Huge), Step::say("Written.")];
-        let asked = Asked::new(provider, steps);
+fn a_delta_of_a_megabyte_is_accepted() {
+    for_each_provider(|provider| {
+        let steps =
+            vec![write_step("report.md").broken(AnswerDefect::Huge), ScriptStep::say("Written.")];
+        let asked = HttpModelTest::new(provider, steps);
         let run = asked.run_with(&[asked.model(20)]);
-        assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{provider}: {}", run.stderr);
-        let said = texts(&run, "said", "text");
-        assert!(said[0].chars().count() < 400, "{provider}: {} characters", said[0].len());
-        // What it said is what it is shown the next time.
+        assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{provider}: {}", run.stderr);
+        let texts_shown = event_texts(&run, "said", "text");
+        assert!(
+            texts_shown[0].chars().count() < 400,
+            "{provider}: {} characters",
+            texts_shown[0].len()
+        );
+        // The full text is sent back to the model in the next request.
         let last = asked.server.requests().pop().unwrap();
         assert!(last.body.to_string().contains(&"x".repeat(1 << 20)), "{provider}");
-        asked.world.prove(&session(&run));
+        asked.world.verify_and_replay(&session_id(&run));
     });
 }
 
-/// A model that only ever writes too much fills one conversation after the other.
+/// A model whose answers are always too long fills one conversation after another.
 #[test]
-fn one_that_never_comes_to_an_end_is_given_up() {
-    at_each(|provider| {
-        let steps = vec![Step::say("and so on ".repeat(50)).broken(Broken::Long); 40];
-        let asked = Asked::new(provider, steps);
+fn a_model_whose_answers_do_not_end_is_given_up() {
+    for_each_provider(|provider| {
+        let steps =
+            vec![ScriptStep::say("and so on ".repeat(50)).broken(AnswerDefect::LengthLimit); 40];
+        let asked = HttpModelTest::new(provider, steps);
         let run = asked.run();
-        assert_eq!(code(&run), "SYSTEM_ERROR{model}", "{provider}: {}", run.stdout);
-        let count = told(&run, "asking").len();
-        assert_eq!(count, 9, "{provider}: three conversations of three answers");
-        // Somebody else can take over.
-        let next = Step::call("write_file", json!({ "path": "report.md", "content": "x" }));
-        let other = Asked::new(provider, vec![next, Step::say("done")]);
+        assert_eq!(stop_code(&run), "SYSTEM_ERROR{model}", "{provider}: {}", run.stdout);
+        let count = events_named(&run, "asking").len();
+        assert_eq!(count, 9, "{provider}: expected three conversations with three answers each");
+        // Another model can take over.
+        let next = ScriptStep::call("write_file", json!({ "path": "report.md", "content": "x" }));
+        let other = HttpModelTest::new(provider, vec![next, ScriptStep::say("done")]);
         let next = other.model(2).replace("some-model", "another");
         let run = asked.run_with(&[asked.model(2), next]);
-        assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{provider}: {}", run.stdout);
+        assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{provider}: {}", run.stdout);
     });
 }
 
 #[test]
-fn calls_that_are_none_are_answered_and_the_model_goes_on() {
-    at_each(|provider| {
+fn malformed_calls_are_answered_and_the_model_continues() {
+    for_each_provider(|provider| {
         let steps = vec![
-            Step::default().and_call_with("write_file", r#"{"path": "cut"#),
-            Step::default().and_call_with("write_file", "[1, 2]"),
-            Step::call("nobody", json!({})),
-            Step::call("write_file", json!({ "path": 5 })),
-            write("report.md"),
-            Step::say("Written."),
+            ScriptStep::default().and_call_with("write_file", r#"{"path": "cut"#),
+            ScriptStep::default().and_call_with("write_file", "[1, 2]"),
+            ScriptStep::call("unknown", json!({})),
+            ScriptStep::call("write_file", json!({ "path": 5 })),
+            write_step("report.md"),
+            ScriptStep::say("Written."),
         ];
-        let asked = Asked::new(provider, steps);
+        let asked = HttpModelTest::new(provider, steps);
         let run = asked.run();
-        assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{provider}: {run:?}");
-        let called = told(&run, "called");
+        assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{provider}: {run:?}");
+        let called = events_named(&run, "called");
         let worked = |it: &&Value| it["status"] == "ok" && it["decision"] == "allow";
-        // What Gemini calls has no arguments as a text: there it is no answer, and asked again.
+        // Gemini calls have no arguments as text. The answer is invalid there and is requested
+        // again.
         assert!(called.len() >= 3, "{provider}: {called:?}");
         assert_eq!(called.iter().filter(worked).count(), 1, "{provider}: {called:?}");
         assert_eq!(called.last().unwrap()["does"], "report.md", "{provider}: {called:?}");
         assert_eq!(asked.server.count(), 6, "{provider}");
-        asked.world.prove(&session(&run));
+        asked.world.verify_and_replay(&session_id(&run));
     });
 }
 
-/// Everything that a run leaves: what it says, and every file.
-fn left(asked: &Asked, run: &Run) -> String {
-    let files = asked.world.tree().into_iter().map(|path| asked.world.root().join(path));
+/// Returns everything that a run leaves: its output and the contents of all files.
+fn all_remains(asked: &HttpModelTest, run: &CliOutput) -> String {
+    let files = asked.world.file_tree().into_iter().map(|path| asked.world.root().join(path));
     let read = |path| fs::read(path).unwrap_or_default();
     let files: Vec<u8> = files.filter(|path| path.is_file()).flat_map(read).collect();
     format!("{}{}{}", run.stdout, run.stderr, String::from_utf8_lossy(&files))
 }
 
 #[test]
-fn a_wrong_key_and_an_unknown_model_are_told_once_and_the_key_never() {
-    at_each(|provider| {
-        let refusal = |status, text: String| Step { text, ..Step::fail(status) };
-        let wrong_key = refusal(401, format!("the key {} is not known", KEY.1));
+fn a_wrong_key_and_an_unknown_model_are_reported_once_and_the_key_is_not_shown() {
+    for_each_provider(|provider| {
+        let refusal = |status, text: String| ScriptStep { text, ..ScriptStep::fail(status) };
+        let wrong_key = refusal(401, format!("the key {} is invalid", KEY.1));
         let no_model = refusal(404, "the model `some-model` does not exist".to_owned());
         for (step, parts) in [
-            (wrong_key, ["the key … is not known", "A_KEY"]),
+            (wrong_key, ["the key … is invalid", "A_KEY"]),
             (no_model, ["some-model", "does not exist"]),
         ] {
-            let asked = Asked::new(provider, vec![step]);
+            let asked = HttpModelTest::new(provider, vec![step]);
             let run = asked.run();
-            assert_eq!((run.code, code(&run)), (Some(1), "SYSTEM_ERROR{model}".into()), "{run:?}");
-            let why = texts(&run, "aside", "text").join("\n");
-            // Who needs no key has no variable that is usual.
+            assert_eq!(
+                (run.code, stop_code(&run)),
+                (Some(1), "SYSTEM_ERROR{model}".into()),
+                "{run:?}"
+            );
+            let why = event_texts(&run, "aside", "text").join("\n");
+            // The `openai-chat` provider needs no key, so it names no variable.
             let parts =
                 parts.iter().filter(|part| provider != Provider::OpenAiChat || **part != "A_KEY");
             for part in parts {
                 assert!(why.contains(part), "{provider}: {part}: {why}");
             }
-            assert_eq!(asked.server.count(), 1, "{provider}: it stays wrong");
-            assert!(!left(&asked, &run).contains(KEY.1), "{provider}");
-            asked.world.prove(&session(&run));
+            assert_eq!(asked.server.count(), 1, "{provider}: the request must not be repeated");
+            assert!(!all_remains(&asked, &run).contains(KEY.1), "{provider}");
+            asked.world.verify_and_replay(&session_id(&run));
         }
     });
 }
 
 #[test]
-fn a_key_is_asked_for_by_the_variable_that_was_named() {
-    let asked = Asked::new(Provider::Anthropic, Vec::new());
-    let task = Task::of(&asked.world, REPORT, &[asked.model(1)]);
+fn a_missing_key_error_names_the_variable_of_the_definition() {
+    let asked = HttpModelTest::new(Provider::Anthropic, Vec::new());
+    let task = TaskDirectory::with_models(&asked.world, REPORT_COMPLETION, &[asked.model(1)]);
     let run = task.run(&[]);
     assert_eq!(run.code, Some(2), "{run:?}");
     assert!(run.stderr.contains("the variable `A_KEY`, which `key_env` names"), "{run:?}");
@@ -211,75 +231,88 @@ fn a_key_is_asked_for_by_the_variable_that_was_named() {
 }
 
 #[test]
-fn behind_one_that_is_silent_the_next_answers_within_its_first_time_out() {
-    let silent = Asked::new(Provider::Anthropic, vec![Step::say("x").broken(Broken::Nothing)]);
-    let next = Asked::new(Provider::OpenAiChat, vec![write("report.md"), Step::say("Written.")]);
-    let began = now().boot_ms;
+fn after_one_timeout_of_a_silent_model_the_next_model_answers() {
+    let silent = HttpModelTest::new(
+        Provider::Anthropic,
+        vec![ScriptStep::say("x").broken(AnswerDefect::Nothing)],
+    );
+    let next = HttpModelTest::new(
+        Provider::OpenAiChat,
+        vec![write_step("report.md"), ScriptStep::say("Written.")],
+    );
+    let start_ms = now().boot_ms;
     let run = silent.run_with(&[silent.model(1), next.model(20)]);
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-    let changed = told(&run, "changed");
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    let changed = events_named(&run, "changed");
     assert_eq!((changed.len(), &changed[0]["reason"]), (1, &Value::from("timeout")), "{run:?}");
     assert_eq!(silent.server.count(), 1);
-    assert!(now().boot_ms - began < 10_000);
-    silent.world.prove(&session(&run));
+    assert!(now().boot_ms - start_ms < 10_000);
+    silent.world.verify_and_replay(&session_id(&run));
 }
 
 #[test]
-fn a_stop_does_not_wait_for_a_model_that_is_silent() {
-    let asked = Asked::new(Provider::OpenAiChat, vec![Step::say("x").broken(Broken::Nothing)]);
-    let task = Task::of(&asked.world, REPORT, &[asked.model(60)]);
-    let child = piped(task.command(&["--json"]).arg(&task.directory).env(KEY.0, KEY.1));
-    until("the question", || asked.server.count() == 1);
+fn a_stop_does_not_wait_for_a_silent_model() {
+    let asked = HttpModelTest::new(
+        Provider::OpenAiChat,
+        vec![ScriptStep::say("x").broken(AnswerDefect::Nothing)],
+    );
+    let task = TaskDirectory::with_models(&asked.world, REPORT_COMPLETION, &[asked.model(60)]);
+    let child = spawn_piped(task.run_command(&["--json"]).arg(&task.directory).env(KEY.0, KEY.1));
+    poll_until("the question", || asked.server.count() == 1);
     let stopped = now().boot_ms;
-    fs::create_dir_all(asked.world.work().join(".jackline")).unwrap();
-    fs::write(asked.world.work().join(".jackline/STOP"), "").unwrap();
-    let run = end_of(child);
-    assert_eq!(code(&run), "HUMAN_REQUESTED", "{run:?}");
+    fs::create_dir_all(asked.world.workspace().join(".jackline")).unwrap();
+    fs::write(asked.world.workspace().join(".jackline/STOP"), "").unwrap();
+    let run = wait_for_output(child);
+    assert_eq!(stop_code(&run), "HUMAN_REQUESTED", "{run:?}");
     let ms = now().boot_ms - stopped;
     assert!(ms < 5000, "{ms} ms");
-    asked.world.prove(&session(&run));
+    asked.world.verify_and_replay(&session_id(&run));
 }
 
-/// What the arguments of `write_file` have to look like.
-const SCHEMA: &str = "tools: { write_file: { schema: { type: object, required: [path, content], \
+/// The schema of the arguments of `write_file`.
+const WRITE_FILE_SCHEMA: &str = "tools: { write_file: { schema: { type: object, required: [path, content], \
     additionalProperties: false, properties: { path: { type: string }, content: { type: string } } } } }\n";
 
-/// A model calls with a key that nobody knows, long before the end, then as it should; what it
-/// was shown after the first, and how the calls were decided on.
-fn after_a_wrong_key(provider: Provider, mode: &str) -> (String, Vec<String>) {
+/// The model first calls with an unknown key, long before the end of the arguments, and then
+/// correctly. Returns the second request and the decisions on the calls.
+fn run_with_wrong_key(provider: Provider, mode: &str) -> (String, Vec<String>) {
     let wrong = json!({ "at": "report.md", "content": "x".repeat(20_000) });
-    let steps = vec![Step::call("write_file", wrong), write("report.md"), Step::say("Written.")];
-    let asked = Asked::new(provider, steps);
-    let definition = format!("mode: {mode}\n{REPORT}{SCHEMA}");
-    let task = Task::of(&asked.world, &definition, &[asked.model(10)]);
-    let mut command = task.command(&["--json", "--no-wait"]);
-    let run = feed(command.arg(&task.directory).env(KEY.0, KEY.1), b"");
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{provider}: {run:?}");
-    (asked.server.requests()[1].body.to_string(), texts(&run, "called", "decision"))
+    let steps = vec![
+        ScriptStep::call("write_file", wrong),
+        write_step("report.md"),
+        ScriptStep::say("Written."),
+    ];
+    let asked = HttpModelTest::new(provider, steps);
+    let definition = format!("mode: {mode}\n{REPORT_COMPLETION}{WRITE_FILE_SCHEMA}");
+    let task = TaskDirectory::with_models(&asked.world, &definition, &[asked.model(10)]);
+    let mut command = task.run_command(&["--json", "--no-wait"]);
+    let run = run_with_input(command.arg(&task.directory).env(KEY.0, KEY.1), b"");
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{provider}: {run:?}");
+    (asked.server.requests()[1].body.to_string(), event_texts(&run, "called", "decision"))
 }
 
 #[test]
-fn a_call_that_can_not_become_valid_is_cut_and_told_by_its_byte() {
-    at_each(|provider| {
-        let (next, decisions) = after_a_wrong_key(provider, "enforce");
+fn a_call_that_cannot_become_valid_is_cut_and_the_model_is_told_the_byte() {
+    for_each_provider(|provider| {
+        let (next, decisions) = run_with_wrong_key(provider, "enforce");
         assert_eq!(decisions, ["deny", "allow"], "{provider}");
         assert!(next.contains("was cut at byte "), "{provider}: {next}");
         assert!(next.contains("expected a key, one of "), "{provider}: {next}");
-        // What came goes back to the model, and not all that it wrote.
-        let in_pieces = matches!(provider, Provider::Anthropic | Provider::OpenAiChat);
-        assert_eq!(next.contains(&"x".repeat(200)), !in_pieces, "{provider}: {next}");
+        // The model gets back the part that was received, and not all that it wrote.
+        let is_streamed = matches!(provider, Provider::Anthropic | Provider::OpenAiChat);
+        assert_eq!(next.contains(&"x".repeat(200)), !is_streamed, "{provider}: {next}");
     });
 }
 
 #[test]
-fn nothing_is_cut_where_verdicts_only_observe() {
-    let (next, _) = after_a_wrong_key(Provider::OpenAiChat, "observe");
+fn nothing_is_cut_in_observe_mode() {
+    let (next, _) = run_with_wrong_key(Provider::OpenAiChat, "observe");
     assert!(!next.contains("was cut at byte "), "{next}");
     assert!(next.contains(&"x".repeat(200)), "{next}");
 }
 
-/// A script that reads a file, then calls with a key that nobody knows, then as it should.
-fn wrong_after_a_while(delay_ms: u64) -> String {
+/// A model script that lists a directory, then calls with an unknown key, and then correctly.
+fn wrong_key_script(delay_ms: u64) -> String {
     let call = |tool: &str, args: Value| json!({ "calls": [{ "tool": tool, "args": args }] });
     let mut first = call("list_dir", json!({ "path": "." }));
     first["delay_ms"] = delay_ms.into();
@@ -292,46 +325,54 @@ fn wrong_after_a_while(delay_ms: u64) -> String {
     json!({ "steps": steps }).to_string()
 }
 
-fn said_to(world: &World, id: &str) -> String {
-    fs::read_to_string(world.directory(id).join("conversation.jsonl")).unwrap()
+fn conversation_text(world: &CliWorld, id: &str) -> String {
+    fs::read_to_string(world.session_directory(id).join("conversation.jsonl")).unwrap()
 }
 
 #[test]
-fn what_an_answer_must_have_cost_counts_where_it_was_cut() {
-    let world = World::new("");
-    let limited = format!("{REPORT}{SCHEMA}limits: {{ total_tokens: 100 }}\n");
-    let run = Task::new(&world, &limited, &[("main", &wrong_after_a_while(0))]).run(&[]);
-    assert_eq!(code(&run), "BUDGET_EXCEEDED{total_tokens}", "{run:?}");
-    assert!(said_to(&world, &session(&run)).contains("was cut at byte "), "{run:?}");
-    world.prove(&session(&run));
+fn the_estimated_cost_of_a_cut_answer_counts() {
+    let world = CliWorld::new("");
+    let limited =
+        format!("{REPORT_COMPLETION}{WRITE_FILE_SCHEMA}limits: {{ total_tokens: 100 }}\n");
+    let run = TaskDirectory::new(&world, &limited, &[("main", &wrong_key_script(0))]).run(&[]);
+    assert_eq!(stop_code(&run), "BUDGET_EXCEEDED{total_tokens}", "{run:?}");
+    assert!(conversation_text(&world, &session_id(&run)).contains("was cut at byte "), "{run:?}");
+    world.verify_and_replay(&session_id(&run));
 }
 
 #[test]
 fn nothing_is_cut_while_the_guard_is_off() {
-    let world = World::new("");
+    let world = CliWorld::new("");
     assert_eq!(world.jackline(&["off", "--why", "a migration"]).code, Some(0));
-    let task =
-        Task::new(&world, &format!("{REPORT}{SCHEMA}"), &[("main", &wrong_after_a_while(0))]);
+    let task = TaskDirectory::new(
+        &world,
+        &format!("{REPORT_COMPLETION}{WRITE_FILE_SCHEMA}"),
+        &[("main", &wrong_key_script(0))],
+    );
     let run = task.run(&[]);
-    assert!(!said_to(&world, &session(&run)).contains("was cut at byte "), "{run:?}");
+    assert!(!conversation_text(&world, &session_id(&run)).contains("was cut at byte "), "{run:?}");
 }
 
 #[test]
-fn a_definition_that_a_person_has_changed_is_the_one_that_cuts() {
-    let world = World::new("");
-    let script = wrong_after_a_while(2000);
-    let task = Task::new(&world, &format!("{REPORT}{SCHEMA}"), &[("main", &script)]);
-    let mut command = task.command(&["--json", "--no-wait"]);
-    let child = piped(command.arg(&task.directory));
-    let begun = || {
+fn answers_are_cut_by_the_reloaded_definition() {
+    let world = CliWorld::new("");
+    let script = wrong_key_script(2000);
+    let task = TaskDirectory::new(
+        &world,
+        &format!("{REPORT_COMPLETION}{WRITE_FILE_SCHEMA}"),
+        &[("main", &script)],
+    );
+    let mut command = task.run_command(&["--json", "--no-wait"]);
+    let child = spawn_piped(command.arg(&task.directory));
+    let started_session = || {
         let mut sessions = fs::read_dir(world.home().join("sessions")).ok()?.flatten();
-        // The file is there before the session is; what is said in it comes after.
-        let said = |it: &fs::DirEntry| it.path().join("conversation.jsonl").metadata();
-        let found = sessions.find(|it| said(it).is_ok_and(|it| it.len() > 0))?;
-        found.file_name().into_string().ok()
+        // The session starts after its directory exists. Its first message proves that it started.
+        let conversation = |it: &fs::DirEntry| it.path().join("conversation.jsonl").metadata();
+        let entry = sessions.find(|it| conversation(it).is_ok_and(|it| it.len() > 0))?;
+        entry.file_name().into_string().ok()
     };
-    until("the question", || begun().is_some());
-    let id = begun().unwrap();
+    poll_until("the question", || started_session().is_some());
+    let id = started_session().unwrap();
     let file = task.directory.join("jackline.yaml");
     let text = fs::read_to_string(&file).unwrap();
     fs::write(
@@ -342,22 +383,26 @@ fn a_definition_that_a_person_has_changed_is_the_one_that_cuts() {
     .unwrap();
     let reloaded = world.jackline(&["reload", &id]);
     assert_eq!(reloaded.code, Some(0), "{reloaded:?}");
-    let run = end_of(child);
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-    assert_eq!(told(&run, "iteration").len(), 1, "within one iteration: {run:?}");
-    assert!(!said_to(&world, &id).contains("was cut at byte "), "{run:?}");
-    world.prove(&id);
+    let run = wait_for_output(child);
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    assert_eq!(events_named(&run, "iteration").len(), 1, "expected one iteration: {run:?}");
+    assert!(!conversation_text(&world, &id).contains("was cut at byte "), "{run:?}");
+    world.verify_and_replay(&id);
 }
 
 #[cfg(not(feature = "local-model"))]
 #[test]
-fn a_build_without_models_of_this_machine_says_how_to_get_one() {
-    let world = World::new("");
-    let task = Task::of(&world, REPORT, &["provider: local, model: some.gguf".to_owned()]);
+fn a_build_without_local_models_tells_how_to_build_one_with_them() {
+    let world = CliWorld::new("");
+    let task = TaskDirectory::with_models(
+        &world,
+        REPORT_COMPLETION,
+        &["provider: local, model: some.gguf".to_owned()],
+    );
     let run = task.run(&[]);
     assert_eq!(run.code, Some(2), "{run:?}");
-    // Wherever it goes on, the file is looked for where it was begun.
-    let path = world.work().join("some.gguf").display().to_string();
+    // The path must stay valid if the run is resumed from another directory.
+    let path = world.workspace().join("some.gguf").display().to_string();
     let part = format!(
         "built without `local-model`, so `{path}` can't be run; build one with `cargo build --release --features local-model`"
     );
@@ -366,14 +411,14 @@ fn a_build_without_models_of_this_machine_says_how_to_get_one() {
     for (model, part) in [
         ("local:some.gguf", "task/some.gguf` can't be run"),
         ("{ provider: local, name: some.gguf, window: 2048 }", "task/some.gguf` can't be run"),
-        ("local", "task.yaml:3:8: `model` can't be `local`; `local:FILE.gguf`, or a mapping"),
+        ("local", "task.yaml:3:8: `model` can't be `local`; write `local:FILE.gguf`, or a mapping"),
         (
             "{ provider: local, name: a, key_env: K }",
-            "task.yaml:3:45: a model of this machine has no `key_env`",
+            "task.yaml:3:45: a model of provider `local` can't have a `key_env`",
         ),
         (
             "{ provider: local, name: a, window: 0 }",
-            "task.yaml:3:44: `window` is no number of tokens",
+            "task.yaml:3:44: `window` must be a positive number of tokens",
         ),
     ] {
         let text = format!("prompt: x\ndefinition: jackline.yaml\nmodel: {model}\n");

@@ -1,5 +1,5 @@
-//! `jackline run` where a model acts by programs: each of them is looked at, runs as one
-//! step, and is undone where it fails.
+//! Tests of `jackline run` with a model that writes programs: each program is checked, runs as one
+//! step, and is undone if it fails.
 
 use std::fs;
 use std::process::{Child, Command};
@@ -8,15 +8,17 @@ use jackline_host::clock::now;
 use serde_json::{Value, json};
 
 use crate::run_support::{
-    REPORT, Task, code, end_of, ended, normalised, session, sleepers, told, until,
+    REPORT_COMPLETION, TaskDirectory, count_sleepers, ended_event, events_named,
+    normalised_journal, poll_until, session_id, stop_code, wait_for_output,
 };
-use crate::support::{JACKLINE, Run, World, feed};
+use crate::support::{CliOutput, CliWorld, JACKLINE, run_with_input};
 
-/// Does what is asked for.
-const DOES_IT: &str = "tool('write_file')(path='report.md', content='done')\nok({'written': 1})";
+/// A program that finishes the task.
+const REPORT_PROGRAM: &str =
+    "tool('write_file')(path='report.md', content='done')\nok({'written': 1})";
 
-/// Writes something, and then what a rule is against.
-const BREAKS_A_RULE: &str = "tool('write_file')(path='draft.md', content='half')\n\
+/// A program that writes a file and then breaks a rule.
+const RULE_BREAKING_PROGRAM: &str = "tool('write_file')(path='draft.md', content='half')\n\
                              tool('write_file')(path='secret.txt', content='x')\nok('fine')";
 
 const RULE: &str = "completion: { files: [report.md] }\n\
@@ -24,350 +26,425 @@ const RULE: &str = "completion: { files: [report.md] }\n\
                     deny: Secrets are not written down.\n    \
                     examples: { deny: [{ path: secret.txt, content: x }], allow: [{ path: a, content: x }] }\n";
 
-/// What became of programs, step by step.
-fn steps(run: &Run) -> Vec<String> {
+/// Returns the names of the program events.
+fn program_events(run: &CliOutput) -> Vec<String> {
     let word = |it: &Value| it["step"]["event"].as_str().unwrap().to_owned();
-    told(run, "program").iter().map(word).collect()
+    events_named(run, "program").iter().map(word).collect()
 }
 
-/// Files of the workspace, without what is for people.
-fn files(world: &World) -> Vec<String> {
-    let entries = fs::read_dir(world.work()).unwrap();
+/// Returns the files of the workspace, without the files for people.
+fn workspace_files(world: &CliWorld) -> Vec<String> {
+    let entries = fs::read_dir(world.workspace()).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = names.filter(|it| !it.starts_with('.')).collect();
     names.sort();
     names
 }
 
-fn mark(world: &World, name: &str) {
-    fs::create_dir_all(world.work().join(".jackline")).unwrap();
-    fs::write(world.work().join(".jackline").join(name), "").unwrap();
+fn create_control_file(world: &CliWorld, name: &str) {
+    fs::create_dir_all(world.workspace().join(".jackline")).unwrap();
+    fs::write(world.workspace().join(".jackline").join(name), "").unwrap();
 }
 
-/// What a model has been told, and has said.
-fn conversation(world: &World, run: &Run) -> String {
-    fs::read_to_string(world.directory(&session(run)).join("conversation.jsonl")).unwrap()
+/// Returns the conversation file of a run.
+fn conversation(world: &CliWorld, run: &CliOutput) -> String {
+    fs::read_to_string(world.session_directory(&session_id(run)).join("conversation.jsonl"))
+        .unwrap()
 }
 
 #[test]
-fn a_program_does_what_is_asked_for_and_its_value_is_the_answer() {
-    let world = World::new("");
-    let task = Task::programs(&world, REPORT, &[("main", &[DOES_IT])]);
+fn a_program_finishes_the_task_and_its_value_is_the_result() {
+    let world = CliWorld::new("");
+    let task =
+        TaskDirectory::with_programs(&world, REPORT_COMPLETION, &[("main", &[REPORT_PROGRAM])]);
     let run = task.run(&[]);
-    assert_eq!((run.code, code(&run)), (Some(0), "OBJECTIVE_ACHIEVED".into()), "{run:?}");
-    let ended = ended(&run);
+    assert_eq!((run.code, stop_code(&run)), (Some(0), "OBJECTIVE_ACHIEVED".into()), "{run:?}");
+    let ended = ended_event(&run);
     assert_eq!(
         ended["outcome"],
         json!({ "status": "ok", "value": { "written": 1 }, "retriable": false, "normalized": false })
     );
     assert_eq!(ended["evidence"]["files_changed"], json!(["report.md"]));
-    assert_eq!(steps(&run), ["started", "generated", "committed"]);
-    let id = session(&run);
+    assert_eq!(program_events(&run), ["started", "generated", "committed"]);
+    let id = session_id(&run);
     let kinds: Vec<&str> = world.records(&id).iter().map(|it| it.event.kind.name()).collect();
     let attempts = ["attempt_started", "attempt_stage", "attempt_ended", "stop_proposed"];
     let kinds: Vec<&str> = kinds.into_iter().filter(|kind| attempts.contains(kind)).collect();
     let expected = [&attempts[..1], &[attempts[1]; 4], &attempts[2..]].concat();
-    assert_eq!(kinds, expected, "all of it is in the session of the run");
-    world.prove(&id);
-    // What a program did can still be undone by a person.
+    assert_eq!(kinds, expected, "the session of the run records every stage");
+    world.verify_and_replay(&id);
+    // A person can still undo the changes of a program.
     assert_eq!(world.jackline(&["undo", &id, "1"]).code, Some(0));
-    assert_eq!(files(&world), ["jackline.yaml"]);
+    assert_eq!(workspace_files(&world), ["jackline.yaml"]);
 }
 
 #[test]
-fn what_breaks_a_rule_is_undone_and_the_next_program_is_told() {
-    let world = World::new("");
-    let task = Task::programs(&world, RULE, &[("main", &[BREAKS_A_RULE, DOES_IT])]);
+fn a_program_that_breaks_a_rule_is_undone_and_the_next_one_gets_the_violation() {
+    let world = CliWorld::new("");
+    let task = TaskDirectory::with_programs(
+        &world,
+        RULE,
+        &[("main", &[RULE_BREAKING_PROGRAM, REPORT_PROGRAM])],
+    );
     let run = task.run(&[]);
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
     let expected =
         ["started", "generated", "objected", "rolled_back", "started", "generated", "committed"];
-    assert_eq!(steps(&run), expected, "{run:?}");
-    assert_eq!(files(&world), ["jackline.yaml", "report.md"]);
-    let said = conversation(&world, &run);
-    assert!(said.contains("Secrets are not written down"), "{said}");
-    assert!(!ended(&run)["outcome"].to_string().contains("Secrets"));
-    assert_eq!(told(&run, "iteration").len(), 1, "within one iteration: {run:?}");
-    world.prove(&session(&run));
+    assert_eq!(program_events(&run), expected, "{run:?}");
+    assert_eq!(workspace_files(&world), ["jackline.yaml", "report.md"]);
+    let conversation = conversation(&world, &run);
+    assert!(conversation.contains("Secrets are not written down"), "{conversation}");
+    assert!(!ended_event(&run)["outcome"].to_string().contains("Secrets"));
+    assert_eq!(events_named(&run, "iteration").len(), 1, "expected one iteration: {run:?}");
+    world.verify_and_replay(&session_id(&run));
 }
 
 #[test]
-fn an_answer_that_comes_too_early_goes_on_with_what_is_missing() {
-    let world = World::new("");
-    let task = Task::programs(&world, REPORT, &[("main", &["ok('all done')", DOES_IT])]);
+fn after_an_early_result_the_model_is_told_what_is_missing() {
+    let world = CliWorld::new("");
+    let task = TaskDirectory::with_programs(
+        &world,
+        REPORT_COMPLETION,
+        &[("main", &["ok('all done')", REPORT_PROGRAM])],
+    );
     let run = task.run(&[]);
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
     let stops: Vec<bool> =
-        told(&run, "stopping").iter().map(|it| it["allowed"].as_bool().unwrap()).collect();
+        events_named(&run, "stopping").iter().map(|it| it["allowed"].as_bool().unwrap()).collect();
     assert_eq!(stops, [false, true]);
-    assert!(conversation(&world, &run).contains("report.md"), "it is told what is missing");
-    world.prove(&session(&run));
+    assert!(
+        conversation(&world, &run).contains("report.md"),
+        "the model must be told what is missing"
+    );
+    world.verify_and_replay(&session_id(&run));
 }
 
 #[test]
-fn a_model_that_does_not_answer_is_followed_by_the_next() {
-    let world = World::new("");
-    let task = Task::programs(&world, REPORT, &[("main", &[]), ("second", &[DOES_IT])]);
+fn a_model_that_does_not_answer_is_replaced_by_the_next() {
+    let world = CliWorld::new("");
+    let task = TaskDirectory::with_programs(
+        &world,
+        REPORT_COMPLETION,
+        &[("main", &[]), ("second", &[REPORT_PROGRAM])],
+    );
     let busy = "steps:\n  - status: 529\nrepeat: true\n";
     fs::write(task.directory.join("main.yaml"), busy).unwrap();
     let run = task.run(&[]);
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-    assert_eq!(told(&run, "changed")[0]["reason"], "overload");
-    world.prove(&session(&run));
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    assert_eq!(events_named(&run, "changed")[0]["reason"], "overload");
+    world.verify_and_replay(&session_id(&run));
 }
 
 #[test]
-fn a_full_context_begins_anew_between_two_programs() {
-    let world = World::new("");
-    let task = Task::programs(&world, &format!("{RULE}context: {{}}\n"), &[("main", &[])]);
+fn a_full_context_is_restarted_between_two_programs() {
+    let world = CliWorld::new("");
+    let task =
+        TaskDirectory::with_programs(&world, &format!("{RULE}context: {{}}\n"), &[("main", &[])]);
     let steps = json!({ "steps": [
-        { "text": BREAKS_A_RULE, "usage": { "input": 81000, "output": 10 } },
-        { "text": DOES_IT },
+        { "text": RULE_BREAKING_PROGRAM, "usage": { "input": 81000, "output": 10 } },
+        { "text": REPORT_PROGRAM },
     ] });
     fs::write(task.directory.join("main.yaml"), steps.to_string()).unwrap();
     let run = task.run(&[]);
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-    assert_eq!(told(&run, "restarted")[0]["pct"], 81);
-    let said = conversation(&world, &run);
-    assert!(said.contains("Where the work stands"), "{said}");
-    assert!(said.contains("Secrets are not written down"), "it is told what was wrong: {said}");
-    world.prove(&session(&run));
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    assert_eq!(events_named(&run, "restarted")[0]["pct"], 81);
+    let conversation = conversation(&world, &run);
+    assert!(conversation.contains("State of the work"), "{conversation}");
+    assert!(
+        conversation.contains("Secrets are not written down"),
+        "the new conversation must contain the violation: {conversation}"
+    );
+    world.verify_and_replay(&session_id(&run));
 }
 
-/// Programs that break a rule, for ever: in a fresh conversation, and in one that is full.
-fn fails_until_full(world: &World, definition: &str) -> Run {
-    let task = Task::programs(world, &format!("{definition}context: {{}}\n"), &[("main", &[])]);
+/// A model that always breaks a rule, with a context that becomes full with every second program.
+fn run_until_conversations_are_full(world: &CliWorld, definition: &str) -> CliOutput {
+    let task = TaskDirectory::with_programs(
+        world,
+        &format!("{definition}context: {{}}\n"),
+        &[("main", &[])],
+    );
     let steps = json!({ "repeat": true, "steps": [
-        { "text": BREAKS_A_RULE, "usage": { "input": 10000, "output": 10 } },
-        { "text": BREAKS_A_RULE, "usage": { "input": 81000, "output": 10 } },
+        { "text": RULE_BREAKING_PROGRAM, "usage": { "input": 10000, "output": 10 } },
+        { "text": RULE_BREAKING_PROGRAM, "usage": { "input": 81000, "output": 10 } },
     ] });
     fs::write(task.directory.join("main.yaml"), steps.to_string()).unwrap();
     let run = task.run(&[]);
-    assert_eq!(code(&run), "SYSTEM_ERROR{model}", "{run:?}");
-    assert_eq!(files(world), ["jackline.yaml"]);
-    world.prove(&session(&run));
+    assert_eq!(stop_code(&run), "SYSTEM_ERROR{model}", "{run:?}");
+    assert_eq!(workspace_files(world), ["jackline.yaml"]);
+    world.verify_and_replay(&session_id(&run));
     run
 }
 
-/// Each time there is room again, so no compaction was useless; but nothing comes of it.
+/// Each restart makes room, so no compaction is useless. But there is no progress either.
 #[test]
-fn programs_that_only_fill_one_conversation_after_the_other_come_to_an_end() {
-    let run = fails_until_full(&World::new(""), &format!("attempts: {{ guardrail: 2 }}\n{RULE}"));
-    assert_eq!((told(&run, "restarted").len(), told(&run, "asking").len()), (2, 6), "{run:?}");
-    let aside = told(&run, "aside").pop().unwrap();
-    assert!(aside["text"].as_str().unwrap().contains("nothing comes of it"), "{aside}");
+fn programs_that_only_fill_one_conversation_after_another_end_the_run() {
+    let run = run_until_conversations_are_full(
+        &CliWorld::new(""),
+        &format!("attempts: {{ guardrail: 2 }}\n{RULE}"),
+    );
+    assert_eq!(
+        (events_named(&run, "restarted").len(), events_named(&run, "asking").len()),
+        (2, 6),
+        "{run:?}"
+    );
+    let aside = events_named(&run, "aside").pop().unwrap();
+    assert!(aside["text"].as_str().unwrap().contains("makes no progress"), "{aside}");
 }
 
 #[test]
-fn programs_that_came_to_nothing_count_where_the_conversation_is_full_too() {
-    let run = fails_until_full(&World::new(""), RULE);
-    assert_eq!(told(&run, "iteration_ended").len(), 4, "{run:?}");
-    assert_eq!(told(&run, "restarted").len(), 3, "{run:?}");
+fn failed_programs_count_also_in_a_full_conversation() {
+    let run = run_until_conversations_are_full(&CliWorld::new(""), RULE);
+    assert_eq!(events_named(&run, "iteration_ended").len(), 4, "{run:?}");
+    assert_eq!(events_named(&run, "restarted").len(), 3, "{run:?}");
 }
 
-/// The processes that a process has started, as far as they are still there.
-fn children(of: &Child) -> Vec<u32> {
+/// Returns the child processes of a process.
+fn child_processes(parent_process: &Child) -> Vec<u32> {
     let ids = fs::read_dir("/proc").unwrap().flatten();
     let ids = ids.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let parent = |id: u32| {
+    let parent_of = |id: u32| {
         let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
         stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<u32>().ok()
     };
-    ids.filter(|id| parent(*id) == Some(of.id())).collect()
+    ids.filter(|id| parent_of(*id) == Some(parent_process.id())).collect()
 }
 
-/// Computes for as long as it may.
-const COMPUTES: &str =
-    "tool('write_file')(path='began', content='x')\nwhile True:\n    pass\nok(1)";
+/// A program that computes until it is stopped.
+const ENDLESS_PROGRAM: &str =
+    "tool('write_file')(path='started', content='x')\nwhile True:\n    pass\nok(1)";
 
-/// Has a command run for minutes that leaves others behind.
-fn sleeps(seconds: u32) -> String {
-    let line = format!("setsid sleep {seconds} & touch inside; sleep {seconds}");
+/// A program that runs a command for minutes, with a detached process.
+fn sleeping_program(seconds: u32) -> String {
+    let command = format!("setsid sleep {seconds} & touch running; sleep {seconds}");
     format!(
-        "tool('write_file')(path='began', content='x')\ntool('shell')(command='{line}')\n{DOES_IT}"
+        "tool('write_file')(path='started', content='x')\ntool('shell')(command='{command}')\n{REPORT_PROGRAM}"
     )
 }
 
-/// Holds a run while a program is under way; what it came to, and after how long.
-fn held_by(
-    world: &World,
-    task: &Task<'_>,
-    hold: impl Fn(&World),
-    at_work: impl Fn() -> bool,
-) -> (Run, u64) {
-    let mut command = task.command(&["--json", "--no-wait"]);
-    let child = crate::run_support::piped(command.arg(&task.directory));
-    until("the program", || world.work().join("began").exists() && at_work());
-    let below = children(&child);
-    assert!(!below.is_empty(), "a worker is there");
-    let marked = now().boot_ms;
-    hold(world);
-    until("the end of the program", || !world.work().join("began").exists());
-    let ms = now().boot_ms - marked;
-    let run = end_of(child);
-    let left = below.iter().filter(|id| fs::exists(format!("/proc/{id}/exe")).unwrap_or(false));
-    assert_eq!(left.count(), 0, "nobody is left");
+/// Stops or pauses a run while a program is running. Returns the output, and the time until the
+/// program ended.
+fn interrupt_program(
+    world: &CliWorld,
+    task: &TaskDirectory<'_>,
+    act: impl Fn(&CliWorld),
+    is_running: impl Fn() -> bool,
+) -> (CliOutput, u64) {
+    let mut command = task.run_command(&["--json", "--no-wait"]);
+    let child = crate::run_support::spawn_piped(command.arg(&task.directory));
+    poll_until("the program", || world.workspace().join("started").exists() && is_running());
+    let workers = child_processes(&child);
+    assert!(!workers.is_empty(), "the program must have a worker process");
+    let start_ms = now().boot_ms;
+    act(world);
+    poll_until("the end of the program", || !world.workspace().join("started").exists());
+    let ms = now().boot_ms - start_ms;
+    let run = wait_for_output(child);
+    let remaining =
+        workers.iter().filter(|id| fs::exists(format!("/proc/{id}/exe")).unwrap_or(false));
+    assert_eq!(remaining.count(), 0, "no worker process may remain");
     (run, ms)
 }
 
 #[test]
-fn a_stop_ends_a_program_that_computes_within_a_second_and_undoes_it() {
-    let world = World::new("");
-    let task = Task::programs(&world, REPORT, &[("main", &[COMPUTES, DOES_IT])]);
-    let (run, ms) = held_by(&world, &task, |world| mark(world, "STOP"), || true);
+fn a_stop_ends_a_computing_program_within_a_second_and_undoes_it() {
+    let world = CliWorld::new("");
+    let task = TaskDirectory::with_programs(
+        &world,
+        REPORT_COMPLETION,
+        &[("main", &[ENDLESS_PROGRAM, REPORT_PROGRAM])],
+    );
+    let (run, ms) =
+        interrupt_program(&world, &task, |world| create_control_file(world, "STOP"), || true);
     assert!(ms < 1000, "{ms} ms");
-    assert_eq!((run.code, code(&run)), (Some(1), "HUMAN_REQUESTED".into()), "{run:?}");
-    assert_eq!(files(&world), ["jackline.yaml"]);
-    assert!(steps(&run).contains(&"rolled_back".to_owned()), "{run:?}");
-    world.prove(&session(&run));
+    assert_eq!((run.code, stop_code(&run)), (Some(1), "HUMAN_REQUESTED".into()), "{run:?}");
+    assert_eq!(workspace_files(&world), ["jackline.yaml"]);
+    assert!(program_events(&run).contains(&"rolled_back".to_owned()), "{run:?}");
+    world.verify_and_replay(&session_id(&run));
 }
 
 #[test]
-fn a_stop_ends_a_command_of_a_program_with_all_that_it_started() {
-    let world = World::new("");
-    let program = sleeps(279);
-    let task = Task::programs(&world, REPORT, &[("main", &[&program, DOES_IT])]);
-    let (run, ms) = held_by(&world, &task, |world| mark(world, "STOP"), || sleepers(279) >= 2);
+fn a_stop_ends_a_command_of_a_program_with_all_its_processes() {
+    let world = CliWorld::new("");
+    let program = sleeping_program(279);
+    let task = TaskDirectory::with_programs(
+        &world,
+        REPORT_COMPLETION,
+        &[("main", &[&program, REPORT_PROGRAM])],
+    );
+    let (run, ms) = interrupt_program(
+        &world,
+        &task,
+        |world| create_control_file(world, "STOP"),
+        || count_sleepers(279) >= 2,
+    );
     assert!(ms < 1500, "{ms} ms");
-    assert_eq!((code(&run), sleepers(279)), ("HUMAN_REQUESTED".into(), 0), "{run:?}");
-    assert!(!world.work().join("report.md").exists());
-    world.prove(&session(&run));
+    assert_eq!((stop_code(&run), count_sleepers(279)), ("HUMAN_REQUESTED".into(), 0), "{run:?}");
+    assert!(!world.workspace().join("report.md").exists());
+    world.verify_and_replay(&session_id(&run));
 }
 
 #[test]
-fn a_pause_undoes_the_program_and_the_next_one_goes_on() {
-    let world = World::new("");
-    let task = Task::programs(&world, REPORT, &[("main", &[COMPUTES, DOES_IT])]);
-    let (run, ms) = held_by(&world, &task, |world| mark(world, "PAUSE"), || true);
+fn a_pause_undoes_the_program_and_the_run_continues_with_the_next_one() {
+    let world = CliWorld::new("");
+    let task = TaskDirectory::with_programs(
+        &world,
+        REPORT_COMPLETION,
+        &[("main", &[ENDLESS_PROGRAM, REPORT_PROGRAM])],
+    );
+    let (run, ms) =
+        interrupt_program(&world, &task, |world| create_control_file(world, "PAUSE"), || true);
     assert!(ms < 1000, "{ms} ms");
-    assert!(code(&run).starts_with("left: it waits for a person"), "{run:?}");
-    fs::remove_file(world.work().join(".jackline/PAUSE")).unwrap();
+    assert!(stop_code(&run).starts_with("left: it waits for a person"), "{run:?}");
+    fs::remove_file(world.workspace().join(".jackline/PAUSE")).unwrap();
     let run = task.resume(&[]);
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-    assert!(conversation(&world, &run).contains("everything that it did is undone"));
-    assert_eq!(files(&world), ["jackline.yaml", "report.md"]);
-    world.prove(&session(&run));
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    assert!(conversation(&world, &run).contains("all of its changes are undone"));
+    assert_eq!(workspace_files(&world), ["jackline.yaml", "report.md"]);
+    world.verify_and_replay(&session_id(&run));
 }
 
 #[test]
-fn a_person_who_pauses_by_a_command_does_not_wait_for_a_program() {
-    let world = World::new("");
-    let task = Task::programs(&world, REPORT, &[("main", &[COMPUTES, DOES_IT])]);
-    let pause = |world: &World| {
+fn the_pause_command_does_not_wait_for_a_program() {
+    let world = CliWorld::new("");
+    let task = TaskDirectory::with_programs(
+        &world,
+        REPORT_COMPLETION,
+        &[("main", &[ENDLESS_PROGRAM, REPORT_PROGRAM])],
+    );
+    let pause = |world: &CliWorld| {
         assert_eq!(world.jackline(&["pause", "--why", "let me see"]).code, Some(0));
     };
-    let (run, ms) = held_by(&world, &task, pause, || true);
-    // The command takes its time as well.
+    let (run, ms) = interrupt_program(&world, &task, pause, || true);
+    // The pause command itself takes time, too.
     assert!(ms < 2000, "{ms} ms");
-    assert!(code(&run).contains("let me see"), "{run:?}");
-    assert_eq!(files(&world), ["jackline.yaml"]);
-    let id = session(&run);
+    assert!(stop_code(&run).contains("let me see"), "{run:?}");
+    assert_eq!(workspace_files(&world), ["jackline.yaml"]);
+    let id = session_id(&run);
     assert_eq!(world.jackline(&["resume", &id]).code, Some(0));
     let run = task.resume(&[&id]);
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-    world.prove(&id);
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    world.verify_and_replay(&id);
 }
 
 #[test]
-fn a_signal_ends_the_program_and_a_resumed_run_goes_on() {
-    let world = World::new("");
-    let task = Task::programs(&world, REPORT, &[("main", &[COMPUTES, DOES_IT])]);
+fn a_signal_ends_the_program_and_the_run_can_be_resumed() {
+    let world = CliWorld::new("");
+    let task = TaskDirectory::with_programs(
+        &world,
+        REPORT_COMPLETION,
+        &[("main", &[ENDLESS_PROGRAM, REPORT_PROGRAM])],
+    );
     let child = task.start(&[]);
-    until("the program", || world.work().join("began").exists());
+    poll_until("the program", || world.workspace().join("started").exists());
     let mut kill = Command::new("kill");
     assert!(kill.args(["-TERM", &child.id().to_string()]).status().unwrap().success());
-    let run = end_of(child);
-    assert_eq!(code(&run), "left: it was ended by a signal", "{run:?}");
-    assert_eq!(files(&world), ["jackline.yaml"]);
+    let run = wait_for_output(child);
+    assert_eq!(stop_code(&run), "left: it was interrupted by a signal", "{run:?}");
+    assert_eq!(workspace_files(&world), ["jackline.yaml"]);
     let run = task.resume(&[]);
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-    world.prove(&session(&run));
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    world.verify_and_replay(&session_id(&run));
 }
 
 #[test]
-fn what_a_kill_leaves_is_undone_before_the_work_goes_on() {
-    let world = World::new("");
-    fs::write(world.work().join("a.txt"), "as it was").unwrap();
-    let program = format!("tool('write_file')(path='a.txt', content='half')\n{}", sleeps(278));
-    let task = Task::programs(&world, REPORT, &[("main", &[&program, DOES_IT])]);
+fn changes_of_a_killed_program_are_undone_before_the_run_continues() {
+    let world = CliWorld::new("");
+    fs::write(world.workspace().join("a.txt"), "original").unwrap();
+    let program =
+        format!("tool('write_file')(path='a.txt', content='half')\n{}", sleeping_program(278));
+    let task = TaskDirectory::with_programs(
+        &world,
+        REPORT_COMPLETION,
+        &[("main", &[&program, REPORT_PROGRAM])],
+    );
     let mut child = task.start(&[]);
-    until("the command", || sleepers(278) >= 2);
+    poll_until("the command", || count_sleepers(278) >= 2);
     child.kill().unwrap();
     child.wait().unwrap();
-    until("the end of the command", || sleepers(278) == 0);
-    assert_eq!(fs::read_to_string(world.work().join("a.txt")).unwrap(), "half");
+    poll_until("the end of the command", || count_sleepers(278) == 0);
+    assert_eq!(fs::read_to_string(world.workspace().join("a.txt")).unwrap(), "half");
     let run = task.resume(&[]);
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-    let asides = told(&run, "aside");
-    let said = asides[0]["text"].as_str().unwrap();
-    assert!(said.contains("was cut off, and is undone now: began, a.txt"), "{said}");
-    assert_eq!(fs::read_to_string(world.work().join("a.txt")).unwrap(), "as it was");
-    assert_eq!(files(&world), ["a.txt", "jackline.yaml", "report.md"]);
-    assert!(conversation(&world, &run).contains("everything that it did is undone"));
-    let id = session(&run);
-    let numbers: Vec<Value> = told(&run, "program")
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    let asides = events_named(&run, "aside");
+    let text = asides[0]["text"].as_str().unwrap();
+    assert!(text.contains("was interrupted and is now undone: started, a.txt"), "{text}");
+    assert_eq!(fs::read_to_string(world.workspace().join("a.txt")).unwrap(), "original");
+    assert_eq!(workspace_files(&world), ["a.txt", "jackline.yaml", "report.md"]);
+    assert!(conversation(&world, &run).contains("all of its changes are undone"));
+    let id = session_id(&run);
+    let numbers: Vec<Value> = events_named(&run, "program")
         .iter()
         .filter(|it| it["step"]["event"] == "started")
         .map(|it| it["step"]["number"].clone())
         .collect();
-    assert_eq!(numbers, [2], "attempts are numbered through");
-    world.prove(&id);
+    assert_eq!(numbers, [2], "the second attempt must have the number 2");
+    world.verify_and_replay(&id);
 }
 
 #[test]
-fn while_somebody_else_undoes_what_is_left_none_is_begun() {
-    let world = World::new("");
-    let program = format!("tool('write_file')(path='a.txt', content='half')\n{}", sleeps(277));
-    let task = Task::programs(&world, REPORT, &[("main", &[&program, DOES_IT])]);
+fn no_program_starts_while_another_process_undoes_the_last_one() {
+    let world = CliWorld::new("");
+    let program =
+        format!("tool('write_file')(path='a.txt', content='half')\n{}", sleeping_program(277));
+    let task = TaskDirectory::with_programs(
+        &world,
+        REPORT_COMPLETION,
+        &[("main", &[&program, REPORT_PROGRAM])],
+    );
     let mut child = task.start(&[]);
-    until("the command", || sleepers(277) >= 2);
+    poll_until("the command", || count_sleepers(277) >= 2);
     child.kill().unwrap();
     child.wait().unwrap();
-    until("the end of the command", || sleepers(277) == 0);
+    poll_until("the end of the command", || count_sleepers(277) == 0);
     let mut sessions = fs::read_dir(world.home().join("sessions")).unwrap();
     let directory = sessions.next().unwrap().unwrap().path();
-    let undoes = fs::File::open(directory.join("attempting")).unwrap();
-    undoes.lock().unwrap();
+    let undo_lock = fs::File::open(directory.join("attempting")).unwrap();
+    undo_lock.lock().unwrap();
     let run = task.resume(&[]);
     assert_eq!(run.code, Some(3), "{run:?}");
     assert!(run.stderr.contains("another process is undoing it"), "{run:?}");
-    assert!(world.work().join("a.txt").exists());
-    drop(undoes);
+    assert!(world.workspace().join("a.txt").exists());
+    drop(undo_lock);
     let run = task.resume(&[]);
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-    assert_eq!(files(&world), ["jackline.yaml", "report.md"]);
-    world.prove(&session(&run));
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    assert_eq!(workspace_files(&world), ["jackline.yaml", "report.md"]);
+    world.verify_and_replay(&session_id(&run));
 }
 
 #[test]
-fn a_task_in_attempts_undoes_what_a_run_has_left_and_the_run_knows() {
-    let world = World::new("");
-    let program = sleeps(277);
-    let task = Task::programs(&world, REPORT, &[("main", &[&program, DOES_IT])]);
+fn an_attempt_undoes_the_changes_of_a_killed_run_and_the_run_is_told() {
+    let world = CliWorld::new("");
+    let program = sleeping_program(277);
+    let task = TaskDirectory::with_programs(
+        &world,
+        REPORT_COMPLETION,
+        &[("main", &[&program, REPORT_PROGRAM])],
+    );
     let mut child = task.start(&[]);
-    until("the command", || sleepers(277) >= 2);
+    poll_until("the command", || count_sleepers(277) >= 2);
     child.kill().unwrap();
     child.wait().unwrap();
-    until("the end of the command", || sleepers(277) == 0);
+    poll_until("the end of the command", || count_sleepers(277) == 0);
     let other = world.root().join("other.yaml");
     fs::write(world.root().join("script.yaml"), "answers: [ 'ok(1)' ]").unwrap();
     fs::write(&other, "prompt: say 1\nmodel: { script: script.yaml }\n").unwrap();
     let attempt = world.jackline(&["attempt", other.to_str().unwrap()]);
     assert_eq!(attempt.code, Some(0), "{attempt:?}");
     assert!(attempt.stderr.contains("attempt 1 of session `run-"), "{attempt:?}");
-    assert_eq!(files(&world), ["jackline.yaml"]);
+    assert_eq!(workspace_files(&world), ["jackline.yaml"]);
     let run = task.resume(&[]);
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-    assert!(told(&run, "aside").is_empty(), "nothing is left to undo: {run:?}");
-    assert!(conversation(&world, &run).contains("everything that it did is undone"));
-    world.prove(&session(&run));
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    assert!(events_named(&run, "aside").is_empty(), "nothing may remain to undo: {run:?}");
+    assert!(conversation(&world, &run).contains("all of its changes are undone"));
+    world.verify_and_replay(&session_id(&run));
 }
 
 #[test]
-fn a_run_that_is_killed_while_it_is_asked_leaves_no_attempt_open() {
-    let world = World::new("");
-    let task = Task::programs(&world, REPORT, &[("main", &[])]);
-    let slow = json!({ "steps": [{ "text": DOES_IT, "delay_ms": 60_000 }, { "text": DOES_IT }] });
+fn a_run_that_is_killed_during_a_model_request_leaves_no_attempt_open() {
+    let world = CliWorld::new("");
+    let task = TaskDirectory::with_programs(&world, REPORT_COMPLETION, &[("main", &[])]);
+    let slow = json!({ "steps": [{ "text": REPORT_PROGRAM, "delay_ms": 60_000 }, { "text": REPORT_PROGRAM }] });
     fs::write(task.directory.join("main.yaml"), slow.to_string()).unwrap();
     let mut child = task.start(&[]);
     let journal = || {
@@ -375,40 +452,44 @@ fn a_run_that_is_killed_while_it_is_asked_leaves_no_attempt_open() {
         let texts = sessions.map(|it| fs::read_to_string(it.path().join("journal.jsonl")));
         texts.flatten().any(|text| text.contains("attempt_started"))
     };
-    until("the attempt", journal);
+    poll_until("the attempt", journal);
     child.kill().unwrap();
     child.wait().unwrap();
-    let quick = json!({ "steps": [{ "text": DOES_IT }] });
+    let quick = json!({ "steps": [{ "text": REPORT_PROGRAM }] });
     fs::write(task.directory.join("main.yaml"), quick.to_string()).unwrap();
     let run = task.resume(&[]);
-    assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-    let id = session(&run);
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    let id = session_id(&run);
     let count =
         |name: &str| world.records(&id).iter().filter(|it| it.event.kind.name() == name).count();
     assert_eq!((count("attempt_started"), count("attempt_ended")), (2, 2));
-    world.prove(&id);
+    world.verify_and_replay(&id);
 }
 
-/// Everything that is of the inside in these stories.
-const INSIDE: [&str; 6] =
+/// Internal words that must not appear in a public message of these tests.
+const INTERNAL_WORDS: [&str; 6] =
     ["secret.txt", "Secrets", "no-secrets", "write_file", "rule_violation", "exhausted"];
 
 #[test]
-fn programs_that_come_to_nothing_are_failed_iterations_and_nothing_of_them_is_public() {
-    let world = World::new("");
+fn failed_programs_are_failed_iterations_and_their_details_are_not_public() {
+    let world = CliWorld::new("");
     let definition = format!(
         "{RULE}progress: {{}}\nadvisor: {{ models: [{{ provider: scripted, model: advisor }}], budget: 1 }}\n"
     );
-    let breaks = [BREAKS_A_RULE; 20];
+    let programs = [RULE_BREAKING_PROGRAM; 20];
     let scripts: [(&str, &[&str]); 3] =
-        [("main", &breaks), ("second", &breaks), ("advisor", &["Look elsewhere."])];
-    let task = Task::programs(&world, &definition, &scripts);
+        [("main", &programs), ("second", &programs), ("advisor", &["Look elsewhere."])];
+    let task = TaskDirectory::with_programs(&world, &definition, &scripts);
     let run = task.run(&[]);
     assert_eq!(run.code, Some(1));
-    assert!(code(&run).starts_with("left: it waits for a person: 3 iterations"), "{run:?}");
-    assert!(world.work().join(".jackline/BLOCKER_REPORT.md").is_file());
-    assert_eq!((told(&run, "advised").len(), told(&run, "changed").len()), (1, 1), "{run:?}");
-    let ended = ended(&run);
+    assert!(stop_code(&run).starts_with("left: it waits for a person: 3 iterations"), "{run:?}");
+    assert!(world.workspace().join(".jackline/BLOCKER_REPORT.md").is_file());
+    assert_eq!(
+        (events_named(&run, "advised").len(), events_named(&run, "changed").len()),
+        (1, 1),
+        "{run:?}"
+    );
+    let ended = ended_event(&run);
     assert_eq!(
         ended["outcome"],
         json!({
@@ -418,40 +499,41 @@ fn programs_that_come_to_nothing_are_failed_iterations_and_nothing_of_them_is_pu
             "normalization_policy": "guardrail_exhaustion_boundary_v1",
         })
     );
-    for inside in INSIDE {
-        assert!(!ended["left"].to_string().contains(inside), "{inside}: {ended}");
+    for internal in INTERNAL_WORDS {
+        assert!(!ended["left"].to_string().contains(internal), "{internal}: {ended}");
     }
-    assert_eq!(files(&world), ["jackline.yaml"]);
-    world.prove(&session(&run));
+    assert_eq!(workspace_files(&world), ["jackline.yaml"]);
+    world.verify_and_replay(&session_id(&run));
 }
 
 #[test]
-fn where_nothing_counts_failures_and_nobody_else_is_there_it_ends_all_the_same() {
-    let world = World::new("");
-    let task = Task::programs(&world, RULE, &[("main", &[BREAKS_A_RULE; 20])]);
-    let mut command = task.command(&["--no-wait"]);
-    let run = feed(command.arg(&task.directory), b"");
+fn without_a_progress_limit_or_another_model_failed_programs_end_the_run() {
+    let world = CliWorld::new("");
+    let task =
+        TaskDirectory::with_programs(&world, RULE, &[("main", &[RULE_BREAKING_PROGRAM; 20])]);
+    let mut command = task.run_command(&["--no-wait"]);
+    let run = run_with_input(command.arg(&task.directory), b"");
     assert_eq!(run.code, Some(1), "{run:?}");
-    let (_, summary) = run.stdout.split_once("\nSYSTEM_ERROR").unwrap_or_else(|| panic!("{run:?}"));
+    let (_, summary) = run.stdout.split_once("\nstopped: ").unwrap_or_else(|| panic!("{run:?}"));
     let mut lines = summary.lines();
-    assert_eq!(lines.next(), Some("{model}"), "{run:?}");
-    let told = "  This request couldn't be completed after multiple attempts.";
-    assert_eq!(lines.next(), Some(told), "{run:?}");
-    for inside in ["secret.txt", "Secrets", "write_file"] {
-        assert!(!summary.contains(inside), "{inside}: {summary}");
+    assert_eq!(lines.next(), Some("no model answers"), "{run:?}");
+    let expected = "  This request couldn't be completed after multiple attempts.";
+    assert_eq!(lines.next(), Some(expected), "{run:?}");
+    for internal in ["secret.txt", "Secrets", "write_file"] {
+        assert!(!summary.contains(internal), "{internal}: {summary}");
     }
     assert_eq!(run.stdout.matches("\niteration ").count(), 4, "{run:?}");
-    assert_eq!(files(&world), ["jackline.yaml"]);
+    assert_eq!(workspace_files(&world), ["jackline.yaml"]);
 }
 
 #[test]
-fn what_a_program_says_itself_is_told_as_it_says_it() {
-    let world = World::new("");
-    let says = "error('not_found', 'There is no such film.', retriable=False)";
-    let task = Task::programs(&world, REPORT, &[("main", &[says; 4])]);
+fn an_error_message_of_a_program_is_public() {
+    let world = CliWorld::new("");
+    let program = "error('not_found', 'There is no such film.', retriable=False)";
+    let task = TaskDirectory::with_programs(&world, REPORT_COMPLETION, &[("main", &[program; 4])]);
     let run = task.run(&[]);
-    assert_eq!(code(&run), "SYSTEM_ERROR{model}", "{run:?}");
-    let outcome = &ended(&run)["outcome"];
+    assert_eq!(stop_code(&run), "SYSTEM_ERROR{model}", "{run:?}");
+    let outcome = &ended_event(&run)["outcome"];
     assert_eq!(
         (&outcome["error_type"], &outcome["error_message"]),
         (&json!("not_found"), &json!("There is no such film."))
@@ -462,13 +544,13 @@ fn what_a_program_says_itself_is_told_as_it_says_it() {
 fn two_runs_of_one_script_leave_the_same_journal() {
     let journals: Vec<String> = (0..2)
         .map(|_| {
-            let world = World::new("");
-            let programs = [BREAKS_A_RULE, "ok('too early')", "1/0", DOES_IT];
-            let task = Task::programs(&world, RULE, &[("main", &programs)]);
+            let world = CliWorld::new("");
+            let programs = [RULE_BREAKING_PROGRAM, "ok('too early')", "1/0", REPORT_PROGRAM];
+            let task = TaskDirectory::with_programs(&world, RULE, &[("main", &programs)]);
             let run = task.run(&[]);
-            assert_eq!(code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
-            world.prove(&session(&run));
-            normalised(&world, &session(&run))
+            assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+            world.verify_and_replay(&session_id(&run));
+            normalised_journal(&world, &session_id(&run))
         })
         .collect();
     assert_eq!(journals[0], journals[1]);
@@ -476,16 +558,16 @@ fn two_runs_of_one_script_leave_the_same_journal() {
 }
 
 #[test]
-fn how_a_model_acts_is_one_of_two_and_all_mistakes_are_said_at_once() {
-    let world = World::new("");
-    let file = world.work().join("task.yaml");
-    let said = |text: &str| {
+fn an_unknown_way_to_act_and_all_other_mistakes_are_reported_at_once() {
+    let world = CliWorld::new("");
+    let file = world.workspace().join("task.yaml");
+    let errors_of = |text: &str| {
         fs::write(&file, text).unwrap();
         let run = world.jackline(&["run", file.to_str().unwrap()]);
         assert_eq!(run.code, Some(2), "{run:?}");
-        run.anywhere(&world).stderr
+        run.with_path_placeholders(&world).stderr
     };
-    let text = said("acts: progams\ntools: [read_fil]\n");
+    let text = errors_of("acts: progams\ntools: [read_fil]\n");
     for part in [
         "task.yaml:1:7: `acts` can't be `progams`; did you mean `programs`?",
         "`read_file`",
@@ -493,34 +575,35 @@ fn how_a_model_acts_is_one_of_two_and_all_mistakes_are_said_at_once() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let text = said("prompt: x\nacts: dance\n");
-    assert!(text.contains("`acts` can't be `dance`; known are `tools`, `programs`"), "{text}");
-    let text = said("prompt: x\nacts: programs\nmodel: { worker: claude }\n");
-    let expected = "task.yaml:2:7: `acts: programs` has a model write programs, and a `worker` is an agent that acts \
-                    in its own way; name a model by its `provider`, or leave `acts` out";
+    let text = errors_of("prompt: x\nacts: dance\n");
+    assert!(text.contains("`acts` can't be `dance`; known words: `tools`, `programs`"), "{text}");
+    let text = errors_of("prompt: x\nacts: programs\nmodel: { worker: claude }\n");
+    let expected = "task.yaml:2:7: `acts: programs` needs a model that writes programs; a `worker` is an agent \
+                    program with its own way to act; name a model with `provider`, or remove `acts`";
     assert!(text.contains(expected), "{text}");
-    // The definition may name one as well.
-    let task = Task::worker(&world, REPORT, "true");
-    task.add("acts: programs\n");
+    // The definition can name a worker, too.
+    let task = TaskDirectory::with_worker(&world, REPORT_COMPLETION, "true");
+    task.append("acts: programs\n");
     let run = task.run(&[]);
     assert_eq!(run.code, Some(2), "{run:?}");
-    assert!(run.stderr.contains("`sh` can't be asked: `acts: programs` has a model"), "{run:?}");
-    assert!(!world.home().join("sessions").exists(), "nothing was begun");
+    assert!(run.stderr.contains("`sh` can't be used: `acts: programs` needs a model"), "{run:?}");
+    assert!(!world.home().join("sessions").exists(), "no session may be started");
 }
 
 #[test]
-fn a_missing_worker_is_said_before_anything_begins() {
-    let world = World::new("");
-    let task = Task::programs(&world, REPORT, &[("main", &[DOES_IT])]);
+fn a_missing_sandbox_is_reported_before_anything_runs() {
+    let world = CliWorld::new("");
+    let task =
+        TaskDirectory::with_programs(&world, REPORT_COMPLETION, &[("main", &[REPORT_PROGRAM])]);
     let copy = world.root().join("alone/jackline");
     fs::create_dir(copy.parent().unwrap()).unwrap();
     fs::copy(JACKLINE, &copy).unwrap();
     let mut command = world.command(copy.to_str().unwrap());
-    let run = feed(command.args(["run", "--json"]).arg(&task.directory), b"");
-    assert_eq!((run.code, ended(&run)["error"]["kind"].as_str()), (Some(3), Some("sandbox")));
+    let run = run_with_input(command.args(["run", "--json"]).arg(&task.directory), b"");
+    assert_eq!((run.code, ended_event(&run)["error"]["kind"].as_str()), (Some(3), Some("sandbox")));
     assert_eq!(run.stdout.lines().count(), 1, "{run:?}");
     let expected = "error: `jackline-sandbox` is neither beside this program nor in PATH; \
-                    `cargo build --release -p jackline-sandbox` builds it\n";
+                    build it with `cargo build --release -p jackline-sandbox`\n";
     assert_eq!(run.stderr, expected);
     assert!(!world.home().join("sessions").exists());
     let run = task.run(&["--sandbox", "/nowhere"]);

@@ -1,5 +1,5 @@
-//! What tests of `jackline run` have in common: a task beside the workspace, and how to read
-//! what a run has told.
+//! Shared helpers for tests of `jackline run`: a task directory next to the workspace, and readers
+//! for the events that a run prints.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,21 +12,22 @@ use jackline_host::clock::now;
 use serde_json::{Value, json};
 
 use crate::attempt::sandbox;
-use crate::support::{JACKLINE, Run, World, feed};
+use crate::support::{CliOutput, CliWorld, JACKLINE, run_with_input};
 
-/// A task whose models are scripts, beside the workspace.
-pub(crate) struct Task<'w> {
-    world: &'w World,
+/// A task directory next to the workspace. Its models are scripts.
+pub(crate) struct TaskDirectory<'w> {
+    world: &'w CliWorld,
     pub(crate) directory: PathBuf,
 }
 
-impl<'w> Task<'w> {
-    /// `definition` goes on after the version; the scripts are the models, in their order.
-    pub(crate) fn new(world: &'w World, definition: &str, scripts: &[(&str, &str)]) -> Self {
+impl<'w> TaskDirectory<'w> {
+    /// `definition` is appended after the version, the name and the models. The scripts are the
+    /// models, in this order.
+    pub(crate) fn new(world: &'w CliWorld, definition: &str, scripts: &[(&str, &str)]) -> Self {
         let model =
             |(name, _): &(&str, &str)| format!("provider: scripted, model: {name}, window: 100000");
         let workers = scripts.iter().filter(|(name, _)| *name != "advisor");
-        let task = Self::of(world, definition, &workers.map(model).collect::<Vec<_>>());
+        let task = Self::with_models(world, definition, &workers.map(model).collect::<Vec<_>>());
         let mut text = "prompt: write report.md\ndefinition: jackline.yaml\n".to_owned();
         text.push_str("scripts:\n");
         for (name, script) in scripts {
@@ -37,9 +38,13 @@ impl<'w> Task<'w> {
         task
     }
 
-    /// The same with models that write programs, an answer each.
-    pub(crate) fn programs(world: &'w World, definition: &str, models: &[(&str, &[&str])]) -> Self {
-        // It is looked for beside the binary.
+    /// Creates a task whose models write programs, one program per answer.
+    pub(crate) fn with_programs(
+        world: &'w CliWorld,
+        definition: &str,
+        models: &[(&str, &[&str])],
+    ) -> Self {
+        // Builds the sandbox if it is missing: `jackline run` searches for it next to the binary.
         sandbox();
         let steps = |programs: &&[&str]| -> Vec<Value> {
             programs.iter().map(|program| json!({ "text": program })).collect()
@@ -51,19 +56,19 @@ impl<'w> Task<'w> {
         let scripts: Vec<(&str, &str)> =
             scripts.iter().map(|(name, script)| (*name, script.as_str())).collect();
         let task = Self::new(world, definition, &scripts);
-        task.add("acts: programs\n");
+        task.append("acts: programs\n");
         task
     }
 
-    /// Adds lines to the task.
-    pub(crate) fn add(&self, lines: &str) {
+    /// Appends lines to the task file.
+    pub(crate) fn append(&self, lines: &str) {
         let file = self.directory.join("task.yaml");
         let text = fs::read_to_string(&file).unwrap();
         fs::write(file, text + lines).unwrap();
     }
 
-    /// The same with models as the definition has them, each without its braces.
-    pub(crate) fn of(world: &'w World, definition: &str, models: &[String]) -> Self {
+    /// Creates a task with the given definition models. Each model is written without its braces.
+    pub(crate) fn with_models(world: &'w CliWorld, definition: &str, models: &[String]) -> Self {
         let directory = world.root().join("task");
         fs::create_dir_all(&directory).unwrap();
         let text = "prompt: write report.md\ndefinition: jackline.yaml\n";
@@ -75,93 +80,103 @@ impl<'w> Task<'w> {
         Self { world, directory }
     }
 
-    /// The same with a worker that runs a line of the shell.
-    pub(crate) fn worker(world: &'w World, definition: &str, line: &str) -> Self {
-        let words = json!(["sh", "-c", line, "worker"]);
-        Self::of(world, definition, &[format!("worker: {words}")])
+    /// Creates a task with a worker that runs a shell command.
+    pub(crate) fn with_worker(world: &'w CliWorld, definition: &str, command: &str) -> Self {
+        let words = json!(["sh", "-c", command, "worker"]);
+        Self::with_models(world, definition, &[format!("worker: {words}")])
     }
 
-    pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = self.world.person();
+    pub(crate) fn run_command(&self, args: &[&str]) -> Command {
+        let mut command = self.world.person_command();
         command.arg("run").args(args);
         command
     }
 
-    pub(crate) fn run(&self, more: &[&str]) -> Run {
-        feed(self.command(&["--json", "--no-wait"]).arg(&self.directory).args(more), b"")
+    pub(crate) fn run(&self, more: &[&str]) -> CliOutput {
+        run_with_input(
+            self.run_command(&["--json", "--no-wait"]).arg(&self.directory).args(more),
+            b"",
+        )
     }
 
-    pub(crate) fn resume(&self, more: &[&str]) -> Run {
-        feed(self.command(&["--json", "--no-wait", "--resume"]).args(more), b"")
+    pub(crate) fn resume(&self, more: &[&str]) -> CliOutput {
+        run_with_input(self.run_command(&["--json", "--no-wait", "--resume"]).args(more), b"")
     }
 
     pub(crate) fn start(&self, more: &[&str]) -> Child {
         let mut command = self.world.command(JACKLINE);
-        piped(command.args(["run", "--json"]).arg(&self.directory).args(more))
+        spawn_piped(command.args(["run", "--json"]).arg(&self.directory).args(more))
     }
 }
 
-/// Starts a process of which is read what it says.
-pub(crate) fn piped(command: &mut Command) -> Child {
+/// Starts a process whose output the test reads.
+pub(crate) fn spawn_piped(command: &mut Command) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-pub(crate) fn ended(run: &Run) -> Value {
-    let last = run.stdout.lines().last().unwrap_or_else(|| panic!("nothing was said: {run:?}"));
-    let ended: Value = serde_json::from_str(last).unwrap();
-    assert_eq!(ended["event"], "ended", "{run:?}");
-    ended
+pub(crate) fn ended_event(run: &CliOutput) -> Value {
+    let last = run.stdout.lines().last().unwrap_or_else(|| panic!("no output: {run:?}"));
+    let event: Value = serde_json::from_str(last).unwrap();
+    assert_eq!(event["event"], "ended", "{run:?}");
+    event
 }
 
-/// The stop code with its detail, or why it was left.
-pub(crate) fn code(run: &Run) -> String {
-    let ended = ended(run);
-    match (ended["stop"]["code"].as_str(), ended["stop"]["detail"].as_str()) {
+/// Returns the stop code with its detail, or the reason why the run was left.
+pub(crate) fn stop_code(run: &CliOutput) -> String {
+    let event = ended_event(run);
+    match (event["stop"]["code"].as_str(), event["stop"]["detail"].as_str()) {
         (Some(code), Some(detail)) => format!("{code}{{{detail}}}"),
         (Some(code), None) => code.to_owned(),
-        (None, _) => format!("left: {}", ended["left"].as_str().unwrap_or_default()),
+        (None, _) => format!("left: {}", event["left"].as_str().unwrap_or_default()),
     }
 }
 
-pub(crate) fn told(run: &Run, event: &str) -> Vec<Value> {
-    let all = run.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    all.filter(|told| told["event"] == event).collect()
+/// Returns the printed events with the given name.
+pub(crate) fn events_named(run: &CliOutput, name: &str) -> Vec<Value> {
+    let events = run.stdout.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    events.filter(|event| event["event"] == name).collect()
 }
 
-pub(crate) fn session(run: &Run) -> String {
-    ended(run)["session"].as_str().unwrap().to_owned()
+pub(crate) fn session_id(run: &CliOutput) -> String {
+    ended_event(run)["session"].as_str().unwrap().to_owned()
 }
 
-pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
+/// Waits until a condition is true, and panics after one minute.
+pub(crate) fn poll_until(condition: &str, is_true: impl Fn() -> bool) {
     let began = now().boot_ms;
-    while !holds() {
-        assert!(now().boot_ms < began + 60_000, "{what} does not come");
+    while !is_true() {
+        assert!(now().boot_ms < began + 60_000, "{condition} did not happen within 60 seconds");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-pub(crate) const REPORT: &str = "completion: { files: [report.md] }\n";
+pub(crate) const REPORT_COMPLETION: &str = "completion: { files: [report.md] }\n";
 
-/// Writes the report and stops.
-pub(crate) const WORKS: &str = "steps:\n  - calls: [{ tool: write_file, args: { path: report.md, content: done } }]\n  - text: It is written.\n";
+/// A model script that writes the report and stops.
+pub(crate) const REPORT_SCRIPT: &str = "steps:\n  - calls: [{ tool: write_file, args: { path: report.md, content: done } }]\n  - text: It is written.\n";
 
-/// How many processes sleep for so long.
-pub(crate) fn sleepers(seconds: u32) -> usize {
-    let line = |entry: fs::DirEntry| fs::read(entry.path().join("cmdline")).unwrap_or_default();
-    let all = fs::read_dir("/proc").unwrap().map(|entry| line(entry.unwrap()));
+/// Counts the `sleep` processes with the given duration.
+pub(crate) fn count_sleepers(seconds: u32) -> usize {
+    let command_line =
+        |entry: fs::DirEntry| fs::read(entry.path().join("cmdline")).unwrap_or_default();
+    let command_lines = fs::read_dir("/proc").unwrap().map(|entry| command_line(entry.unwrap()));
     let wanted = format!("sleep\0{seconds}\0");
-    all.filter(|line| line == wanted.as_bytes()).count()
+    command_lines.filter(|it| it == wanted.as_bytes()).count()
 }
 
-/// What a process that was started has come to.
-pub(crate) fn end_of(child: Child) -> Run {
+/// Waits for a process to exit and returns its output.
+pub(crate) fn wait_for_output(child: Child) -> CliOutput {
     let output = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    CliOutput {
+        code: output.status.code(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
 }
 
-/// What happened and what was decided, without when, where and under which name.
-pub(crate) fn normalised(world: &World, session: &str) -> String {
+/// Returns the events and verdicts of a session, without times, paths and the session id.
+pub(crate) fn normalised_journal(world: &CliWorld, session: &str) -> String {
     let events = world.records(session).into_iter().map(|record| {
         let (event, verdict) = (record.event, record.verdict);
         let event = serde_json::to_string(&event.kind).unwrap();
@@ -173,22 +188,22 @@ pub(crate) fn normalised(world: &World, session: &str) -> String {
     text.replace(session, "SESSION").replace(&world.root().display().to_string(), "ROOT")
 }
 
-/// A person holds or ends the session by a file.
-pub(crate) fn mark(world: &World, name: &str) {
-    fs::create_dir_all(world.work().join(".jackline")).unwrap();
-    fs::write(world.work().join(".jackline").join(name), "").unwrap();
+/// Creates a control file (`STOP` or `PAUSE`) in the workspace, as a person would.
+pub(crate) fn create_control_file(world: &CliWorld, name: &str) {
+    fs::create_dir_all(world.workspace().join(".jackline")).unwrap();
+    fs::write(world.workspace().join(".jackline").join(name), "").unwrap();
 }
 
-/// Reads what a process says, up to a line with a text in it.
+/// Reads the output of a process up to and including a line that contains `text`.
 pub(crate) fn wait_for_line(child: &mut Child, text: &str) -> String {
     let stdout = child.stdout.as_mut().unwrap();
-    let mut said = Vec::new();
+    let mut output = Vec::new();
     let mut byte = [0];
     while stdout.read(&mut byte).unwrap() > 0 {
-        said.push(byte[0]);
-        if byte == *b"\n" && String::from_utf8_lossy(&said).contains(text) {
+        output.push(byte[0]);
+        if byte == *b"\n" && String::from_utf8_lossy(&output).contains(text) {
             break;
         }
     }
-    String::from_utf8(said).unwrap()
+    String::from_utf8(output).unwrap()
 }

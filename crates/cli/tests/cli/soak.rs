@@ -1,7 +1,7 @@
-//! Many runs in which much goes wrong: models that fail in every way, in this process or
-//! over HTTP, tools that crash, and a supervisor that is killed at any moment and goes on.
+//! Many runs with many faults: models that fail in every way, in this process or over HTTP, tools
+//! that crash, and a supervisor that is killed at random moments and resumed.
 //!
-//! `RUN_ITERATIONS` says how many iterations there are in all.
+//! `RUN_ITERATIONS` sets the total number of iterations.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,165 +11,165 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use jackline_engine::verdict::Stop;
+use jackline_engine::verdict::SessionStop;
 use jackline_engine::{Decision, EventKind, ToolFinished, ToolProposed};
 use jackline_host::clock::now;
 use jackline_host::environment::named_variable;
 use jackline_journal::EventRecord;
 use jackline_model::Provider;
-use jackline_model::scripted::{Script, ScriptedModel};
+use jackline_model::scripted::{ModelScript, ScriptedModel};
 use serde_json::{Value, json};
 
-use crate::support::{JACKLINE, World, Xorshift};
+use crate::support::{CliWorld, JACKLINE, Xorshift};
 
-/// How many runs there are at once; most of the time is spent waiting for the disk.
-const AT_ONCE: usize = 4;
+/// How many runs are active at the same time. They mostly wait for the disk.
+const PARALLEL_RUNS: usize = 4;
 
-/// How often one run is killed at most.
+/// How many times one run is killed at most.
 const KILLS_MAX: u64 = 5;
 
-/// A process that is left is waited for so long.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a test waits for a remaining process to exit.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A server ends at the latest after so long, whatever becomes of the run.
-const LIFETIME: Duration = Duration::from_mins(10);
+/// A scripted server ends after this time, also if its run hangs.
+const SERVER_LIFETIME: Duration = Duration::from_mins(10);
 
-/// The variable with the key of models over HTTP.
+/// The environment variable with the key of models over HTTP.
 const KEY: &str = "SOAK_KEY";
 
-/// What one run came to.
+/// The result of one run.
 #[derive(Default)]
-struct Came {
+struct SoakRun {
     iterations: u64,
     kills: u64,
-    /// The stop code, or that a person had to end it.
-    how: String,
-    /// Whether its models were asked over HTTP.
+    /// The stop code, or the note that a person had to stop the run.
+    outcome: String,
+    /// Whether its models were used over HTTP.
     over_http: bool,
-    /// Why models were changed, and how often.
+    /// The reasons of the model changes and their counts.
     reasons: BTreeMap<String, u64>,
-    /// The highest peak of memory of one of its processes at its first iteration, and at
-    /// its last.
+    /// The highest memory peak of its processes, at the first iteration and at the last.
     memory_kib: (u64, u64),
 }
 
 #[test]
-fn whatever_goes_wrong_a_run_ends_with_one_stop_code_and_loses_nothing() {
-    let wanted = told("RUN_ITERATIONS").unwrap_or(60);
-    let first = told("RUN_SEED").unwrap_or(1);
+fn a_run_with_faults_ends_with_one_stop_code_and_loses_nothing() {
+    let iterations_min = number_variable("RUN_ITERATIONS").unwrap_or(60);
+    let first = number_variable("RUN_SEED").unwrap_or(1);
     let (seeds, done) = (AtomicU64::new(first), AtomicU64::new(0));
-    let mut came = Vec::new();
+    let mut runs = Vec::new();
     std::thread::scope(|scope| {
         let work = || {
-            let mut mine = Vec::new();
-            while done.load(Ordering::SeqCst) < wanted {
+            let mut finished = Vec::new();
+            while done.load(Ordering::SeqCst) < iterations_min {
                 let seed = seeds.fetch_add(1, Ordering::SeqCst);
-                let came = one_run(seed);
-                done.fetch_add(came.iterations, Ordering::SeqCst);
-                mine.push(came);
+                let run = soak_run(seed);
+                done.fetch_add(run.iterations, Ordering::SeqCst);
+                finished.push(run);
             }
-            mine
+            finished
         };
-        let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(work)).collect();
+        let workers: Vec<_> = (0..PARALLEL_RUNS).map(|_| scope.spawn(work)).collect();
         for worker in workers {
-            came.extend(worker.join().unwrap());
+            runs.extend(worker.join().unwrap());
         }
     });
-    let kills: u64 = came.iter().map(|it| it.kills).sum();
-    let mut hows: Vec<&str> = came.iter().map(|it| it.how.as_str()).collect();
-    hows.sort_unstable();
-    let counted: Vec<String> = hows
+    let kills: u64 = runs.iter().map(|it| it.kills).sum();
+    let mut outcomes: Vec<&str> = runs.iter().map(|it| it.outcome.as_str()).collect();
+    outcomes.sort_unstable();
+    let outcome_counts: Vec<String> = outcomes
         .chunk_by(|one, other| one == other)
         .map(|same| format!("{} {}", same.len(), same[0]))
         .collect();
     let iterations = done.into_inner();
     let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
-    for (reason, count) in came.iter().flat_map(|it| &it.reasons) {
+    for (reason, count) in runs.iter().flat_map(|it| &it.reasons) {
         *reasons.entry(reason).or_default() += count;
     }
-    let over_http = came.iter().filter(|it| it.over_http).count();
-    let peak = |of: fn(&Came) -> u64| came.iter().map(of).max().unwrap_or(0);
+    let over_http = runs.iter().filter(|it| it.over_http).count();
+    let peak = |value: fn(&SoakRun) -> u64| runs.iter().map(value).max().unwrap_or(0);
     let (first, last) = (peak(|it| it.memory_kib.0), peak(|it| it.memory_kib.1));
     println!(
-        "{iterations} iterations in {} runs, {over_http} of them over HTTP, {kills} kills: {counted:?}; \
+        "{iterations} iterations in {} runs, {over_http} of them over HTTP, {kills} kills: {outcome_counts:?}; \
          models changed for {reasons:?}; at most {first} KiB at a first iteration, {last} KiB at a last",
-        came.len()
+        runs.len()
     );
-    assert!(kills > 0 && hows.contains(&"OBJECTIVE_ACHIEVED"), "{counted:?}");
-    assert!(over_http > 0 && over_http < came.len());
+    assert!(kills > 0 && outcomes.contains(&"OBJECTIVE_ACHIEVED"), "{outcome_counts:?}");
+    assert!(over_http > 0 && over_http < runs.len());
 }
 
-fn told(name: &str) -> Option<u64> {
+fn number_variable(name: &str) -> Option<u64> {
     named_variable(name).and_then(|text| text.parse().ok())
 }
 
-/// A run from its beginning to its one stop code, over as many processes as it takes.
-fn one_run(seed: u64) -> Came {
-    let world = World::new("");
+/// Executes a run from its start to its one stop code, in as many processes as needed.
+fn soak_run(seed: u64) -> SoakRun {
+    let world = CliWorld::new("");
     let mut dice = Xorshift(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let servers = write_task(&world, &mut dice, seed);
-    let mut came = Came { over_http: !servers.is_empty(), ..Came::default() };
+    let mut run = SoakRun { over_http: !servers.is_empty(), ..SoakRun::default() };
     let mut answered: Vec<String> = Vec::new();
     let mut kills_left = dice.below(KILLS_MAX + 1);
     let mut session: Option<String> = None;
     loop {
         let kill_after = (kills_left > 0).then(|| Duration::from_millis(dice.below(500)));
-        let ran = run_process(&world, session.as_deref(), kill_after);
-        answered.extend(ran.calls());
-        came.heard(&ran);
-        until(seed, "the end of its processes", || !is_anybody_in(&world.root()));
-        // Killed before its first line, it may have a session all the same.
+        let process = run_process(&world, session.as_deref(), kill_after);
+        answered.extend(process.finished_calls());
+        run.add_process(&process);
+        until(seed, "the end of its processes", || !has_process_in(&world.root()));
+        // A process that was killed before its first line may have started a session.
         session = session.or_else(|| only_session(&world));
-        if ran.killed {
-            came.kills += 1;
+        if process.killed {
+            run.kills += 1;
             kills_left -= 1;
             continue;
         }
         let id = session.unwrap_or_else(|| panic!("seed {seed}: no session"));
-        if let Some(code) = ran.was_over() {
-            code.clone_into(&mut came.how);
-            came.iterations = check(&world, seed, &id, &answered, &came.how);
-            return came;
+        if let Some(code) = process.ended_code() {
+            code.clone_into(&mut run.outcome);
+            run.iterations = check_session(&world, seed, &id, &answered, &run.outcome);
+            return run;
         }
-        let last = ran.lines.last().unwrap_or_else(|| panic!("seed {seed}: {ran:?}"));
-        assert_eq!(last["event"], "ended", "seed {seed}: {ran:?}");
+        let last = process.lines.last().unwrap_or_else(|| panic!("seed {seed}: {process:?}"));
+        assert_eq!(last["event"], "ended", "seed {seed}: {process:?}");
         if last["stop"].is_null() {
             let left = last["left"].as_str().unwrap_or_default();
             assert!(left.starts_with("it waits for a person"), "seed {seed}: {last}");
             let stopped = world.jackline(&["stop", &id]);
             assert_eq!(stopped.code, Some(0), "seed {seed}: {stopped:?}");
-            "by a person".clone_into(&mut came.how);
+            "by a person".clone_into(&mut run.outcome);
         } else {
-            last["stop"]["code"].as_str().unwrap().clone_into(&mut came.how);
+            last["stop"]["code"].as_str().unwrap().clone_into(&mut run.outcome);
         }
-        came.iterations = check(&world, seed, &id, &answered, &came.how);
-        return came;
+        run.iterations = check_session(&world, seed, &id, &answered, &run.outcome);
+        return run;
     }
 }
 
-impl Came {
-    /// Takes over what one process tells.
-    fn heard(&mut self, ran: &Ran) {
-        let peak = |at: Option<&u64>| at.copied().unwrap_or(0);
-        let (first, last) = (peak(ran.peaks_kib.first()), peak(ran.peaks_kib.last()));
+impl SoakRun {
+    /// Adds the values that one process reported.
+    fn add_process(&mut self, process: &SoakProcess) {
+        let peak = |peak_kib: Option<&u64>| peak_kib.copied().unwrap_or(0);
+        let (first, last) = (peak(process.peaks_kib.first()), peak(process.peaks_kib.last()));
         self.memory_kib = (self.memory_kib.0.max(first), self.memory_kib.1.max(last));
-        for changed in ran.lines.iter().filter(|it| it["event"] == "changed") {
+        for changed in process.lines.iter().filter(|it| it["event"] == "changed") {
             let reason = changed["reason"].as_str().unwrap().to_owned();
             *self.reasons.entry(reason).or_default() += 1;
         }
     }
 }
 
-/// What has to hold of a session that is over; how many iterations it had.
-fn check(world: &World, seed: u64, id: &str, answered: &[String], how: &str) -> u64 {
-    world.prove(id);
+/// Checks an ended session. Returns the number of its iterations.
+fn check_session(world: &CliWorld, seed: u64, id: &str, answered: &[String], outcome: &str) -> u64 {
+    world.verify_and_replay(id);
     let records = world.records(id);
-    let stops = records.iter().filter(|it| ends(it)).filter_map(|it| it.verdict.stop.as_ref());
-    let mut stops: Vec<&Stop> = stops.collect();
+    let stops =
+        records.iter().filter(|it| is_session_end(it)).filter_map(|it| it.verdict.stop.as_ref());
+    let mut stops: Vec<&SessionStop> = stops.collect();
     stops.dedup();
     assert_eq!(stops.len(), 1, "seed {seed}: {stops:?}");
-    if how != "by a person" {
-        assert_eq!(json!(stops[0].code), how, "seed {seed}");
+    if outcome != "by a person" {
+        assert_eq!(json!(stops[0].code), outcome, "seed {seed}");
     }
     let (mut names, mut finished, mut iterations) = (Vec::new(), Vec::new(), 1);
     for record in &records {
@@ -179,53 +179,54 @@ fn check(world: &World, seed: u64, id: &str, answered: &[String], how: &str) -> 
             }
             EventKind::ToolFinished(ToolFinished { call, status, .. }) => {
                 let name = names.iter().rev().find(|(id, _)| *id == call).unwrap();
-                finished.push(format!("{} {}", name.1, status.word()));
+                finished.push(format!("{} {}", name.1, status.as_str()));
             }
             EventKind::IterationEnded(_) => iterations += 1,
             _ => {}
         }
     }
-    // What was told is in the journal, in the same order; the journal may know more.
+    // Every reported call is in the journal, in the same order. The journal may contain more.
     let mut journal = finished.iter();
-    for told in answered {
-        assert!(journal.any(|it| it == told), "seed {seed}: {told} is not in {finished:?}");
+    for reported in answered {
+        assert!(journal.any(|it| it == reported), "seed {seed}: {reported} is not in {finished:?}");
     }
     iterations
 }
 
-/// Whether a record ends a session. Guards that only watch say how they would have ended it.
-fn ends(record: &EventRecord) -> bool {
+/// Returns whether a record ends a session. In observe mode a guard only notes that it would have
+/// ended it.
+fn is_session_end(record: &EventRecord) -> bool {
     let kind = &record.event.kind;
-    let leaves = matches!(kind, EventKind::SessionEnded(_) | EventKind::Control(_));
-    leaves || record.verdict.is_enforced(Decision::Stop)
+    let is_end = matches!(kind, EventKind::SessionEnded(_) | EventKind::Control(_));
+    is_end || record.verdict.is_enforced(Decision::Stop)
 }
 
-fn only_session(world: &World) -> Option<String> {
-    let mut all = fs::read_dir(world.home().join("sessions")).ok()?.flatten();
-    let found = all.find(|entry| entry.path().join("journal.jsonl").exists())?;
-    Some(found.file_name().to_str().unwrap().to_owned())
+fn only_session(world: &CliWorld) -> Option<String> {
+    let mut entries = fs::read_dir(world.home().join("sessions")).ok()?.flatten();
+    let entry = entries.find(|entry| entry.path().join("journal.jsonl").exists())?;
+    Some(entry.file_name().to_str().unwrap().to_owned())
 }
 
-/// What one process of a run has said.
+/// The output of one process of a run.
 #[derive(Debug)]
-struct Ran {
+struct SoakProcess {
     lines: Vec<Value>,
     stderr: String,
     killed: bool,
-    /// The peak of memory up to each of its iterations.
+    /// The memory peak at the start of each of its iterations.
     peaks_kib: Vec<u64>,
 }
 
-impl Ran {
-    /// The code of a session that had ended when its process was killed, before it said so.
-    fn was_over(&self) -> Option<&str> {
-        let (_, code) = self.stderr.split_once("` is over: ")?;
+impl SoakProcess {
+    /// Returns the stop code if the session had ended before its last process was killed.
+    fn ended_code(&self) -> Option<&str> {
+        let (_, code) = self.stderr.split_once("` has ended: ")?;
         let is_first = self.lines.iter().all(|line| line["event"] == "ended");
         code.split(['{', ';']).next().filter(|_| is_first)
     }
 
-    /// Calls that came back.
-    fn calls(&self) -> impl Iterator<Item = String> {
+    /// Returns the finished calls.
+    fn finished_calls(&self) -> impl Iterator<Item = String> {
         let called = self.lines.iter().filter(|it| it["event"] == "called");
         called.filter_map(|it| {
             let (tool, status) = (it["tool"].as_str()?, it["status"].as_str()?);
@@ -234,8 +235,12 @@ impl Ran {
     }
 }
 
-/// Begins a run or goes on with it, until it ends by itself or is killed.
-fn run_process(world: &World, session: Option<&str>, kill_after: Option<Duration>) -> Ran {
+/// Starts or resumes a run, and waits until it ends or kills it.
+fn run_process(
+    world: &CliWorld,
+    session: Option<&str>,
+    kill_after: Option<Duration>,
+) -> SoakProcess {
     let mut command = world.command(JACKLINE);
     command.env(KEY, "a-key").args(["run", "--json", "--no-wait"]);
     match session {
@@ -247,10 +252,10 @@ fn run_process(world: &World, session: Option<&str>, kill_after: Option<Duration
     let stderr = child.stderr.take().unwrap();
     let status = format!("/proc/{}/status", child.id());
     std::thread::scope(|scope| {
-        let reads = scope.spawn(move || {
+        let stdout_reader = scope.spawn(move || {
             let (mut lines, mut peaks_kib) = (Vec::new(), Vec::new());
             for line in stdout.lines() {
-                // Only the last line can be cut off, by the kill.
+                // Only the last line can be incomplete, because of the kill.
                 let Ok(line) = serde_json::from_str::<Value>(&line.unwrap()) else { break };
                 if line["event"] == "iteration" {
                     peaks_kib.extend(peak_kib(&status));
@@ -259,16 +264,16 @@ fn run_process(world: &World, session: Option<&str>, kill_after: Option<Duration
             }
             (lines, peaks_kib)
         });
-        let complains = scope.spawn(move || std::io::read_to_string(stderr).unwrap());
+        let stderr_reader = scope.spawn(move || std::io::read_to_string(stderr).unwrap());
         let killed = match kill_after {
-            Some(after) => is_killed(&mut child, after),
+            Some(after) => kill_after_delay(&mut child, after),
             None => {
                 child.wait().unwrap();
                 false
             }
         };
-        let (lines, peaks_kib) = reads.join().unwrap();
-        Ran { lines, stderr: complains.join().unwrap(), killed, peaks_kib }
+        let (lines, peaks_kib) = stdout_reader.join().unwrap();
+        SoakProcess { lines, stderr: stderr_reader.join().unwrap(), killed, peaks_kib }
     })
 }
 
@@ -277,8 +282,8 @@ fn start(command: &mut Command) -> Child {
     command.spawn().unwrap()
 }
 
-/// Kills a process after a while, unless it has ended before.
-fn is_killed(child: &mut Child, after: Duration) -> bool {
+/// Kills a process after a delay. Returns false if it ended before.
+fn kill_after_delay(child: &mut Child, after: Duration) -> bool {
     std::thread::sleep(after);
     if child.try_wait().unwrap().is_some() {
         return false;
@@ -293,49 +298,52 @@ fn peak_kib(status: &str) -> Option<u64> {
     line.trim().trim_end_matches(" kB").parse().ok()
 }
 
-/// Whether any process works below a directory.
-fn is_anybody_in(root: &Path) -> bool {
-    let mut all = fs::read_dir("/proc").unwrap().flatten();
-    all.any(|entry| fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(root)))
+/// Returns whether any process works in a directory or below it.
+fn has_process_in(root: &Path) -> bool {
+    let mut processes = fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .any(|entry| fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(root)))
 }
 
-fn until(seed: u64, what: &str, holds: impl Fn() -> bool) {
-    let began = now().boot_ms;
-    while !holds() {
-        let waited = Duration::from_millis(now().boot_ms - began);
-        assert!(waited < PATIENCE, "seed {seed}: {what} does not come");
+fn until(seed: u64, condition: &str, is_true: impl Fn() -> bool) {
+    let start_ms = now().boot_ms;
+    while !is_true() {
+        let waited = Duration::from_millis(now().boot_ms - start_ms);
+        assert!(waited < EXIT_TIMEOUT, "seed {seed}: {condition} did not happen in time");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// A task with three models, each of which fails now and then. Gives the servers of those
-/// that are asked over HTTP.
-fn write_task(world: &World, dice: &mut Xorshift, seed: u64) -> Vec<ScriptedModel> {
+/// Writes a task with three models that fail now and then. Returns the servers of the models over
+/// HTTP.
+fn write_task(world: &CliWorld, dice: &mut Xorshift, seed: u64) -> Vec<ScriptedModel> {
     let directory = world.root().join("task");
     fs::create_dir_all(&directory).unwrap();
     let names = ["first", "second", "third"];
-    // Every other run, so that a few runs have both.
+    // Every second run uses HTTP, so that a few runs cover both kinds.
     let over_http = seed.is_multiple_of(2);
     let (mut models, mut servers) = (Vec::new(), Vec::new());
     for name in names {
-        let script = json!({ "steps": steps(dice) });
+        let script = json!({ "steps": script_steps(dice) });
         fs::write(directory.join(format!("{name}.yaml")), script.to_string()).unwrap();
-        let who = if over_http {
-            let server = ScriptedModel::start(Script::parse(&script).unwrap(), LIFETIME).unwrap();
-            let reached = reached_at(&server, dice);
+        let connection = if over_http {
+            let server =
+                ScriptedModel::start(ModelScript::parse(&script).unwrap(), SERVER_LIFETIME)
+                    .unwrap();
+            let options = model_options(&server, dice);
             servers.push(server);
-            reached
+            options
         } else {
             "provider: scripted".to_owned()
         };
-        models.push(format!("{{ {who}, model: {name}, window: 100000 }}"));
+        models.push(format!("{{ {connection}, model: {name}, window: 100000 }}"));
     }
     let models = models.join(", ");
     let scripts = names.map(|name| format!("{name}: {name}.yaml")).join(", ");
     let task =
         format!("prompt: write report.md\ndefinition: jackline.yaml\nscripts: {{ {scripts} }}\n");
     fs::write(directory.join("task.yaml"), task).unwrap();
-    // Some are watched for loops and for progress, so that a person has to end them.
+    // Some runs have loop or progress limits, so that a person must end them.
     let more = ["", "", "", "loops: {}\n", "progress: {}\n", "context: {}\n"];
     let more = more[usize::try_from(dice.below(more.len() as u64)).unwrap()];
     let definition = format!(
@@ -346,21 +354,21 @@ fn write_task(world: &World, dice: &mut Xorshift, seed: u64) -> Vec<ScriptedMode
     servers
 }
 
-/// How a server is reached, in the words of any provider. Its silence is soon over.
-fn reached_at(server: &ScriptedModel, dice: &mut Xorshift) -> String {
-    let all = Provider::ALL;
-    let provider = all[usize::try_from(dice.below(all.len() as u64)).unwrap()];
+/// Returns the options of a model on this server, for a random provider. Its timeout is short.
+fn model_options(server: &ScriptedModel, dice: &mut Xorshift) -> String {
+    let providers = Provider::ALL;
+    let provider = providers[usize::try_from(dice.below(providers.len() as u64)).unwrap()];
     let version = if provider == Provider::Gemini { "v1beta" } else { "v1" };
     let url = format!("{}/{version}", server.url());
     format!("provider: {provider}, url: \"{url}\", key_env: {KEY}, timeout_seconds: 1")
 }
 
-fn steps(dice: &mut Xorshift) -> Vec<Value> {
+fn script_steps(dice: &mut Xorshift) -> Vec<Value> {
     let mut steps = Vec::new();
     for number in 0..5 + dice.below(40) {
         for _ in 0..=dice.below(2) {
             if dice.below(20) == 0 {
-                steps.push(fault(dice));
+                steps.push(failing_step(dice));
             }
             let calls: Vec<Value> = (0..=dice.below(2)).map(|_| call(dice, number)).collect();
             steps.push(json!({ "calls": calls }));
@@ -372,8 +380,8 @@ fn steps(dice: &mut Xorshift) -> Vec<Value> {
     steps
 }
 
-/// A question that is not answered as it should be.
-fn fault(dice: &mut Xorshift) -> Value {
+/// A model answer that fails.
+fn failing_step(dice: &mut Xorshift) -> Value {
     match dice.below(12) {
         0..=2 => json!({ "status": 529 }),
         3 | 4 => json!({ "status": 503 }),
@@ -390,7 +398,7 @@ fn write(path: &str, content: &str) -> Value {
     json!({ "tool": "write_file", "args": { "path": path, "content": content } })
 }
 
-/// A call that works, fails, crashes, or is none.
+/// A call that works, fails, crashes, or is invalid.
 fn call(dice: &mut Xorshift, number: u64) -> Value {
     let shell = |line: &str| json!({ "tool": "shell", "args": { "command": line } });
     match dice.below(16) {
@@ -404,34 +412,39 @@ fn call(dice: &mut Xorshift, number: u64) -> Value {
         9 => shell("kill -9 $$"),
         10 => shell("setsid sleep 400 & sleep 0.1; kill -SEGV $$"),
         11 => shell(&format!("echo {number} >> log; sleep 0.05; cat log")),
-        12 => json!({ "tool": "nobody", "args": {} }),
+        12 => json!({ "tool": "unknown", "args": {} }),
         13 => json!({ "tool": "no name!", "args": {} }),
         14 => json!({ "tool": "write_file", "args_text": "{\"path\": \"cut" }),
         _ => json!({ "tool": "read_file", "args": { "path": 5 } }),
     }
 }
 
-/// So many iterations in, everything that a run ever needs at once is there.
-const WARM: usize = 50;
+/// After this number of iterations, everything that a run needs in memory is allocated.
+const WARM_ITERATIONS: usize = 50;
 
 #[test]
 fn memory_does_not_grow_with_the_number_of_iterations() {
-    let many = told("RUN_LONG").unwrap_or(200);
-    let peaks = peaks_of(many);
-    let (warm, last) = (peaks[WARM - 1], peaks[peaks.len() - 1]);
-    println!("{warm} KiB after {WARM} iterations, {last} KiB after {}", peaks.len());
-    assert!(peaks.len() >= 3 * WARM, "{} iterations show nothing", peaks.len());
+    let iterations = number_variable("RUN_LONG").unwrap_or(200);
+    let peaks = memory_peaks(iterations);
+    let (warm, last) = (peaks[WARM_ITERATIONS - 1], peaks[peaks.len() - 1]);
+    println!("{warm} KiB after {WARM_ITERATIONS} iterations, {last} KiB after {}", peaks.len());
+    assert!(
+        peaks.len() >= 3 * WARM_ITERATIONS,
+        "{} iterations are too few for this test",
+        peaks.len()
+    );
     assert!(last <= warm + warm / 10, "{warm} KiB, then {last} KiB");
 }
 
-/// The peaks of a run of so many iterations, the same few again and again.
-fn peaks_of(iterations: u64) -> Vec<u64> {
-    let world = World::new("");
+/// Returns the memory peaks of a run with this number of iterations, which repeats the same few
+/// steps.
+fn memory_peaks(iterations: u64) -> Vec<u64> {
+    let world = CliWorld::new("");
     let directory = world.root().join("task");
     fs::create_dir_all(&directory).unwrap();
     let mut steps = Vec::new();
     for number in 0..10 {
-        // The last one of these has filled the context.
+        // The last step fills the context.
         let input = if number == 9 { 90_000 } else { 1000 };
         let text = "line\n".repeat(200);
         let usage = json!({ "input": input, "output": 10 });
@@ -448,11 +461,11 @@ fn peaks_of(iterations: u64) -> Vec<u64> {
          context: {{}}\nlimits: {{ iterations: {iterations} }}\n"
     );
     fs::write(directory.join("jackline.yaml"), definition).unwrap();
-    let ran = run_process(&world, None, None);
-    let last = ran.lines.last().unwrap_or_else(|| panic!("{}", ran.stderr));
+    let process = run_process(&world, None, None);
+    let last = process.lines.last().unwrap_or_else(|| panic!("{}", process.stderr));
     let left = last["left"].as_str().unwrap_or_default();
     assert!(left.starts_with("it waits for a person"), "{last}");
-    let ended = ran.lines.iter().filter(|it| it["event"] == "iteration_ended").count();
+    let ended = process.lines.iter().filter(|it| it["event"] == "iteration_ended").count();
     assert!(ended as u64 >= iterations * 9 / 10, "{ended} of {iterations}");
-    ran.peaks_kib
+    process.peaks_kib
 }

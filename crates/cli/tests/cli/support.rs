@@ -1,4 +1,4 @@
-//! A state home and a workspace for one test, and the binary to run in them.
+//! A state home and a workspace for one test, and helpers that run the `jackline` binary in them.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -7,65 +7,68 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use jackline_engine::SessionId;
 use jackline_host::agent_above;
-use jackline_journal::{EventRecord, FileStore, Line, parse_record};
+use jackline_journal::{EventRecord, FileStore, JournalLine, parse_record};
 use serde_json::Value;
 use tempfile::TempDir;
 
 pub(crate) const JACKLINE: &str = env!("CARGO_BIN_EXE_jackline");
 
-pub(crate) struct World {
+/// A temporary directory with a workspace (`work`) and a state home (`home`).
+pub(crate) struct CliWorld {
     root: TempDir,
 }
 
-/// What a run of the binary left behind.
+/// The exit status and the output of one `jackline` process.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Run {
+pub(crate) struct CliOutput {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Run {
-    /// The same, without where this test happens to run.
-    pub(crate) fn anywhere(self, world: &World) -> Self {
-        let (work, root) = (world.work().display().to_string(), world.root().display().to_string());
+impl CliOutput {
+    /// Replaces the temporary paths by `WORKSPACE` and `ROOT`, so that a test can compare the
+    /// output.
+    pub(crate) fn with_path_placeholders(self, world: &CliWorld) -> Self {
+        let (work, root) =
+            (world.workspace().display().to_string(), world.root().display().to_string());
         let plain = |text: &str| text.replace(&work, "WORKSPACE").replace(&root, "ROOT");
         Self { stdout: plain(&self.stdout), stderr: plain(&self.stderr), ..self }
     }
 
-    /// The verdicts, one a line.
-    pub(crate) fn verdicts(&self) -> Vec<Value> {
+    /// Parses every line of the output as JSON. Most commands print one verdict per line.
+    pub(crate) fn json_lines(&self) -> Vec<Value> {
         self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// The decisions, with the kind of error where there is one.
-    pub(crate) fn answers(&self) -> Vec<String> {
-        let word = |verdict: &Value| {
+    /// Returns the decision of each verdict, followed by the kind of error if there is one.
+    pub(crate) fn decisions(&self) -> Vec<String> {
+        let summary = |verdict: &Value| {
             let decision = verdict["decision"].as_str().unwrap();
             match verdict["error"]["kind"].as_str() {
                 Some(kind) => format!("{decision} {kind}"),
                 None => decision.to_owned(),
             }
         };
-        self.verdicts().iter().map(word).collect()
+        self.json_lines().iter().map(summary).collect()
     }
 
-    /// The sessions that were listed, one JSON object a line.
-    pub(crate) fn sessions(&self) -> Vec<String> {
+    /// Returns the sorted session ids of a listing with one JSON object per line.
+    pub(crate) fn session_ids(&self) -> Vec<String> {
         let name = |line: Value| line["session"].as_str().unwrap_or_default().to_owned();
-        let mut names: Vec<String> = self.verdicts().into_iter().map(name).collect();
+        let mut names: Vec<String> = self.json_lines().into_iter().map(name).collect();
         names.sort();
         names
     }
 }
 
-impl World {
-    /// A workspace whose `jackline.yaml` holds `source`.
+impl CliWorld {
+    /// Creates a workspace with `source` as its `jackline.yaml`.
     pub(crate) fn new(source: &str) -> Self {
         let root = tempfile::tempdir().unwrap();
         let world = Self { root };
-        fs::create_dir(world.work()).unwrap();
-        fs::write(world.work().join("jackline.yaml"), source).unwrap();
+        fs::create_dir(world.workspace()).unwrap();
+        fs::write(world.workspace().join("jackline.yaml"), source).unwrap();
         world
     }
 
@@ -73,7 +76,7 @@ impl World {
         self.root.path().canonicalize().unwrap()
     }
 
-    pub(crate) fn work(&self) -> PathBuf {
+    pub(crate) fn workspace(&self) -> PathBuf {
         self.root().join("work")
     }
 
@@ -81,94 +84,98 @@ impl World {
         self.root().join("home")
     }
 
-    pub(crate) fn directory(&self, session: &str) -> PathBuf {
+    pub(crate) fn session_directory(&self, session: &str) -> PathBuf {
         let store = FileStore::new(self.home(), 0);
         store.directory(&SessionId::parse(session).unwrap())
     }
 
-    pub(crate) fn journal(&self, session: &str) -> PathBuf {
-        self.directory(session).join("journal.jsonl")
+    pub(crate) fn journal_path(&self, session: &str) -> PathBuf {
+        self.session_directory(session).join("journal.jsonl")
     }
 
-    /// A command that knows nothing of the machine it runs on.
+    /// A command with an empty environment, apart from `PATH` and `JACKLINE_HOME`.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command
-            .current_dir(self.work())
+            .current_dir(self.workspace())
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("JACKLINE_HOME", self.home());
         command
     }
 
-    pub(crate) fn jackline(&self, args: &[&str]) -> Run {
-        feed(self.person().args(args), b"")
+    pub(crate) fn jackline(&self, args: &[&str]) -> CliOutput {
+        run_with_input(self.person_command().args(args), b"")
     }
 
-    /// The binary as a person starts it, whoever runs the tests.
-    pub(crate) fn person(&self) -> Command {
-        if agent_above().is_none() { self.command(JACKLINE) } else { self.apart(JACKLINE) }
+    /// The binary as if a person started it, even if an agent runs the tests.
+    pub(crate) fn person_command(&self) -> Command {
+        if agent_above().is_none() {
+            self.command(JACKLINE)
+        } else {
+            self.isolated_command(JACKLINE)
+        }
     }
 
-    /// A command that sees nobody above it.
-    pub(crate) fn apart(&self, program: &str) -> Command {
+    /// A command in its own process namespace. It cannot see that an agent is above it.
+    pub(crate) fn isolated_command(&self, program: &str) -> Command {
         let mut command = self.command("/usr/bin/unshare");
         command.args(["--user", "--map-current-user", "--pid", "--fork", "--kill-child"]);
         command.args(["--mount-proc", program]);
         command
     }
 
-    /// Runs `jackline stdio` on some lines.
-    pub(crate) fn stdio(&self, lines: &[impl AsRef<str>]) -> Run {
+    /// Runs `jackline stdio` with the given input lines.
+    pub(crate) fn stdio(&self, lines: &[impl AsRef<str>]) -> CliOutput {
         let lines: Vec<&str> = lines.iter().map(AsRef::as_ref).collect();
         self.stdio_bytes(format!("{}\n", lines.join("\n")).as_bytes())
     }
 
-    pub(crate) fn stdio_bytes(&self, input: &[u8]) -> Run {
-        feed(self.person().arg("stdio"), input)
+    pub(crate) fn stdio_bytes(&self, input: &[u8]) -> CliOutput {
+        run_with_input(self.person_command().arg("stdio"), input)
     }
 
-    /// The records of a journal, without its opening.
+    /// Returns the event records of a journal, without the record that opens it.
     pub(crate) fn records(&self, session: &str) -> Vec<EventRecord> {
-        let bytes = fs::read(self.journal(session)).unwrap();
+        let bytes = fs::read(self.journal_path(session)).unwrap();
         bytes
             .split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty())
             .filter_map(|line| match parse_record(line).unwrap() {
-                Line::Event(record) => Some(*record),
-                Line::Opened(_) => None,
+                JournalLine::Event(record) => Some(*record),
+                JournalLine::Opened(_) => None,
             })
             .collect()
     }
 
-    /// Every journal a test writes is checked and replayed.
-    pub(crate) fn prove(&self, session: &str) {
+    /// Checks and replays a journal. Every test does this with each journal it writes.
+    pub(crate) fn verify_and_replay(&self, session: &str) {
         for command in ["verify", "replay"] {
             let run = self.jackline(&[command, session]);
             assert_eq!(run.code, Some(0), "{command}: {run:?}");
         }
     }
 
-    /// Every file and directory below the root, by its path from there.
-    pub(crate) fn tree(&self) -> Vec<String> {
-        let mut found = Vec::new();
-        let mut open = vec![self.root()];
-        while let Some(directory) = open.pop() {
+    /// Returns the relative path of every file and directory below the root.
+    pub(crate) fn file_tree(&self) -> Vec<String> {
+        let mut paths = Vec::new();
+        let mut pending = vec![self.root()];
+        while let Some(directory) = pending.pop() {
             for entry in fs::read_dir(directory).unwrap() {
                 let path = entry.unwrap().path();
-                found.push(path.strip_prefix(self.root()).unwrap().display().to_string());
+                paths.push(path.strip_prefix(self.root()).unwrap().display().to_string());
                 if path.is_dir() {
-                    open.push(path);
+                    pending.push(path);
                 }
             }
         }
-        found.sort();
-        found
+        paths.sort();
+        paths
     }
 }
 
-/// Runs a command on an input of any length.
-pub(crate) fn feed(command: &mut Command, input: &[u8]) -> Run {
+/// Runs a command with an input of any length.
+pub(crate) fn run_with_input(command: &mut Command, input: &[u8]) -> CliOutput {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -178,24 +185,28 @@ pub(crate) fn feed(command: &mut Command, input: &[u8]) -> Run {
     let mut stdin = child.stdin.take().unwrap();
     let output = std::thread::scope(|scope| {
         scope.spawn(move || {
-            // Whoever ends early does not read all of it.
+            // The child may exit before it has read everything.
             let _ = stdin.write_all(input);
         });
         child.wait_with_output().unwrap()
     });
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    CliOutput {
+        code: output.status.code(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
 }
 
-/// A `jackline stdio` that is spoken with line by line.
-pub(crate) struct Talk {
+/// A `jackline stdio` process to which a test sends one line at a time.
+pub(crate) struct StdioSession {
     child: Child,
     stdin: ChildStdin,
     stdout: BufReader<ChildStdout>,
 }
 
-impl Talk {
-    pub(crate) fn start(world: &World) -> Self {
+impl StdioSession {
+    pub(crate) fn start(world: &CliWorld) -> Self {
         let mut child = world
             .command(JACKLINE)
             .arg("stdio")
@@ -208,25 +219,25 @@ impl Talk {
         Self { child, stdin, stdout }
     }
 
-    pub(crate) fn say(&mut self, line: &str) -> Value {
+    pub(crate) fn send(&mut self, line: &str) -> Value {
         self.stdin.write_all(format!("{line}\n").as_bytes()).unwrap();
         let mut answer = String::new();
         self.stdout.read_line(&mut answer).unwrap();
         serde_json::from_str(&answer).unwrap()
     }
 
-    pub(crate) fn end(mut self) -> Option<i32> {
+    pub(crate) fn finish(mut self) -> Option<i32> {
         drop(self.stdin);
         self.child.wait().unwrap().code()
     }
 }
 
 /// The lines of a file, without newlines.
-pub(crate) fn lines(path: &Path) -> Vec<String> {
+pub(crate) fn read_lines(path: &Path) -> Vec<String> {
     fs::read_to_string(path).unwrap().lines().map(ToOwned::to_owned).collect()
 }
 
-/// Numbers that look random and are the same in every run.
+/// A seeded random number generator: the same numbers in every run.
 pub(crate) struct Xorshift(pub(crate) u64);
 
 impl Xorshift {

@@ -1,34 +1,34 @@
-//! `jackline tools`: what attempts have forged.
+//! Tests of `jackline tools`: the tools that models wrote in attempts.
 
 use std::fs;
 
 use jackline_attempt::HealthLimits;
 use jackline_engine::{Digest, Timestamp};
-use jackline_task::registry::{Forged, Registry};
+use jackline_task::registry::{Registry, ToolSource};
 use serde_json::{Value, json};
 
-use crate::hook_support::prepared;
-use crate::support::{JACKLINE, World, feed};
+use crate::hook_support::command_in_hook_environment;
+use crate::support::{CliWorld, JACKLINE, run_with_input};
 
 const SOURCE: &str = "fn run(page) {\n\tpage.title\u{1b}[2J\n}\n";
 
-/// A tool that works, one that does not, and one that nobody has used.
-fn forged() -> World {
-    let world = World::new("");
+/// A tool that works, a tool that fails, and an unused tool.
+fn world_with_tools() -> CliWorld {
+    let world = CliWorld::new("");
     let registry = Registry::of_home(&world.home());
     let at = Timestamp::parse("2026-01-02T03:04:05Z").unwrap();
     let mut overlay = registry.begin();
     for name in ["bad", "good", "idle"] {
         let source = format!("// {name}\n{SOURCE}");
         let description = "The title of a page.".to_owned();
-        overlay.forge(name, Forged { description, source }).unwrap();
+        overlay.add_tool(name, ToolSource { description, source }).unwrap();
     }
     overlay.commit(at).unwrap();
     let used = |name: &str, errors: &[Option<&str>]| {
         let version = Digest::of(format!("// {name}\n{SOURCE}").as_bytes());
         let limits = HealthLimits::default();
         for error in errors {
-            registry.used(name, &version, *error, &limits, at).unwrap();
+            registry.record_use(name, &version, *error, &limits, at).unwrap();
         }
     };
     used("good", &[None, Some("timeout"), None, None, None, Some("execution"), None]);
@@ -38,11 +38,11 @@ fn forged() -> World {
 }
 
 #[test]
-fn tools_are_listed_with_how_they_do() {
-    let world = World::new("");
+fn tools_are_listed_with_their_state() {
+    let world = CliWorld::new("");
     let run = world.jackline(&["tools"]);
-    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "no attempt has forged a tool yet\n"));
-    let world = forged();
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "no generated tools yet\n"));
+    let world = world_with_tools();
     let run = world.jackline(&["tools"]);
     let version = |name: &str| Digest::of(format!("// {name}\n{SOURCE}").as_bytes()).to_string();
     let short = |name: &str| version(name)[..12].to_owned();
@@ -53,13 +53,13 @@ fn tools_are_listed_with_how_they_do() {
         .collect();
     assert_eq!(lines[0], ["name", "version", "state", "failed", "of", "last used"]);
     assert_eq!(lines[1][..5], ["bad", &short("bad"), "degraded", "80 %", "5"]);
-    assert_eq!(lines[1][6], "exhausted again and again");
+    assert_eq!(lines[1][6], "often out of retries");
     assert_eq!(lines[2][..5], ["good", &short("good"), "durable", "16 %", "6"]);
     assert_eq!(lines[3], ["idle", &short("idle"), "new", "-", "0", "never"]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
 
     let run = world.jackline(&["tools", "--json"]);
-    let first = &run.verdicts()[0];
+    let first = &run.json_lines()[0];
     assert_eq!(
         *first,
         json!({
@@ -72,8 +72,8 @@ fn tools_are_listed_with_how_they_do() {
 }
 
 #[test]
-fn a_source_is_shown_harmlessly_and_exactly_as_json() {
-    let world = forged();
+fn a_source_is_shown_without_control_characters_and_exactly_as_json() {
+    let world = world_with_tools();
     let run = world.jackline(&["tools", "show", "idle"]);
     assert_eq!(run.code, Some(0));
     assert!(
@@ -87,34 +87,37 @@ fn a_source_is_shown_harmlessly_and_exactly_as_json() {
 }
 
 #[test]
-fn a_tool_is_removed_by_a_person_alone() {
-    let world = forged();
+fn only_a_person_may_remove_a_tool() {
+    let world = world_with_tools();
     let line = format!("{JACKLINE} tools remove idle; true");
-    let mut shell = prepared(&world, "sh", &["-c", &line]);
-    let run = feed(shell.env("CLAUDECODE", "1"), b"");
-    assert!(run.stderr.contains("only a person may `jackline tools remove`"), "{run:?}");
+    let mut shell = command_in_hook_environment(&world, "sh", &["-c", &line]);
+    let run = run_with_input(shell.env("CLAUDECODE", "1"), b"");
+    assert!(run.stderr.contains("only a person may run `jackline tools remove`"), "{run:?}");
     let run = world.jackline(&["tools", "remove", "idle"]);
-    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "`idle` is removed\n"));
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), "removed `idle`\n"));
     let run = world.jackline(&["tools", "remove", "idle"]);
     assert_eq!(run.code, Some(1));
-    assert_eq!(run.stderr, "error: no tool is called `idle`; `jackline tools` lists them\n");
+    assert_eq!(run.stderr, "error: no tool with the name `idle`; `jackline tools` lists all\n");
     let run = world.jackline(&["tools", "show", "../journal"]);
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("`../journal` is no name of a tool"), "{run:?}");
+    assert!(run.stderr.contains("`../journal` is not a valid tool name"), "{run:?}");
 }
 
 #[test]
-fn a_broken_entry_is_named_and_a_registry_that_is_none_is_said() {
-    let world = forged();
+fn a_broken_entry_is_named_and_an_invalid_registry_is_an_error() {
+    let world = world_with_tools();
     let entry = world.home().join("registry/tools/good.json");
     fs::write(&entry, "{").unwrap();
     let run = world.jackline(&["tools"]);
     assert_eq!(run.code, Some(1));
     assert!(run.stdout.contains("bad") && run.stdout.contains("idle"), "{run:?}");
-    assert!(run.stderr.contains("the entry of `good` is broken: it is no entry"), "{run:?}");
+    assert!(
+        run.stderr.contains("the entry of `good` is broken: it is not a valid entry"),
+        "{run:?}"
+    );
     let run = world.jackline(&["tools", "show", "good"]);
     assert_eq!(run.code, Some(1));
-    assert!(run.stderr.contains("`jackline tools remove good` takes it away"), "{run:?}");
+    assert!(run.stderr.contains("`jackline tools remove good` removes it"), "{run:?}");
     assert_eq!(world.jackline(&["tools", "remove", "good"]).code, Some(0));
     assert_eq!(world.jackline(&["tools"]).code, Some(0));
     let registry = world.home().join("registry");

@@ -1,4 +1,4 @@
-//! `jackline undo` after a hooked client wrote with its own tools.
+//! Tests of `jackline undo` after a client with hooks wrote files with its own tools.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -7,366 +7,383 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::hook_support::{SESSION, bash, deny, hear, merge, payload, prepared};
-use crate::support::{JACKLINE, Run, World, feed};
+use crate::hook_support::{
+    SESSION, bash_proposed, command_in_hook_environment, deny_answer, hook_answer, merge, payload,
+};
+use crate::support::{CliOutput, CliWorld, JACKLINE, run_with_input};
 
-/// A call of one of the client's tools for files, about to run.
-fn proposed(world: &World, call: &str, tool: &str, input: &Value) -> Value {
-    let beyond = json!({"tool_name": tool, "tool_input": input, "tool_use_id": call});
-    payload(world, "PreToolUse", beyond)
+/// A proposed call of a file tool of the client.
+fn file_call_proposed(world: &CliWorld, call: &str, tool: &str, input: &Value) -> Value {
+    let extra = json!({"tool_name": tool, "tool_input": input, "tool_use_id": call});
+    payload(world, "PreToolUse", extra)
 }
 
-/// The same when it has run.
-fn finished(world: &World, call: &str, tool: &str, input: &Value) -> Value {
-    let mut payload = proposed(world, call, tool, input);
+/// The same call after it has finished.
+fn file_call_finished(world: &CliWorld, call: &str, tool: &str, input: &Value) -> Value {
+    let mut payload = file_call_proposed(world, call, tool, input);
     let response = json!({"filePath": input["file_path"], "type": "update"});
     merge(&mut payload, json!({"hook_event_name": "PostToolUse", "tool_response": response}));
     payload
 }
 
-/// An id that no call had before.
-fn call() -> String {
+/// Returns a call id that was not used before.
+fn new_call_id() -> String {
     static CALLS: AtomicUsize = AtomicUsize::new(0);
     format!("toolu_{}", CALLS.fetch_add(1, Ordering::Relaxed))
 }
 
-/// The client writes a file: it asks, makes directories, writes, and tells.
-fn write(world: &World, path: &str, content: &str) {
-    let input = json!({"file_path": world.work().join(path), "content": content});
-    let call = call();
-    assert_eq!(hear(world, &proposed(world, &call, "Write", &input)), Value::Null);
-    let path = world.work().join(path);
+/// Writes a file as the client does: the proposal, the directories, the file, and the result.
+fn write_by_client(world: &CliWorld, path: &str, content: &str) {
+    let input = json!({"file_path": world.workspace().join(path), "content": content});
+    let call = new_call_id();
+    assert_eq!(hook_answer(world, &file_call_proposed(world, &call, "Write", &input)), Value::Null);
+    let path = world.workspace().join(path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, content).unwrap();
-    hear(world, &finished(world, &call, "Write", &input));
+    hook_answer(world, &file_call_finished(world, &call, "Write", &input));
 }
 
-/// The client edits a file.
-fn edit(world: &World, call: &str, path: &str, old: &str, new: &str) {
-    let input = json!({"file_path": world.work().join(path), "old_string": old, "new_string": new});
-    assert_eq!(hear(world, &proposed(world, call, "Edit", &input)), Value::Null);
-    let path = world.work().join(path);
+/// Edits a file as the client does.
+fn edit_by_client(world: &CliWorld, call: &str, path: &str, old: &str, new: &str) {
+    let input =
+        json!({"file_path": world.workspace().join(path), "old_string": old, "new_string": new});
+    assert_eq!(hook_answer(world, &file_call_proposed(world, call, "Edit", &input)), Value::Null);
+    let path = world.workspace().join(path);
     let text = fs::read_to_string(&path).unwrap().replacen(old, new, 1);
     fs::write(&path, text).unwrap();
-    hear(world, &finished(world, call, "Edit", &input));
+    hook_answer(world, &file_call_finished(world, call, "Edit", &input));
 }
 
-fn undo(world: &World, words: &[&str]) -> Run {
-    world.jackline(&[&["undo", SESSION], words].concat()).anywhere(world)
+fn undo(world: &CliWorld, args: &[&str]) -> CliOutput {
+    world.jackline(&[&["undo", SESSION], args].concat()).with_path_placeholders(world)
 }
 
-/// What `undo --json` says, and how it ends.
-fn told(world: &World, words: &[&str]) -> (Option<i32>, Value) {
-    let run = undo(world, &[&["--json"], words].concat());
+/// Returns the exit status and the report of `undo --json`.
+fn undo_json(world: &CliWorld, args: &[&str]) -> (Option<i32>, Value) {
+    let run = undo(world, &[&["--json"], args].concat());
     assert_eq!(run.stderr, "", "{run:?}");
     (run.code, run.stdout.parse().unwrap())
 }
 
-fn text(path: impl AsRef<Path>) -> String {
+fn file_text(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path).unwrap()
 }
 
-fn nothing(report: &Value) -> bool {
+fn is_empty_report(report: &Value) -> bool {
     let empty = |key: &str| report[key].as_array().unwrap().is_empty();
     ["put_back", "taken_away", "left_alone", "failed", "not_kept"].into_iter().all(empty)
 }
 
 #[test]
-fn what_a_session_wrote_is_shown_then_undone_once() {
-    let world = World::new("");
-    let work = world.work();
+fn changes_of_a_session_are_shown_and_then_undone_once() {
+    let world = CliWorld::new("");
+    let work = world.workspace();
     fs::write(work.join("a.txt"), "one\n").unwrap();
     fs::set_permissions(work.join("a.txt"), fs::Permissions::from_mode(0o640)).unwrap();
-    write(&world, "a.txt", "two\n");
-    edit(&world, "e1", "a.txt", "two", "three");
-    write(&world, "new/deep/b.txt", "made");
+    write_by_client(&world, "a.txt", "two\n");
+    edit_by_client(&world, "e1", "a.txt", "two", "three");
+    write_by_client(&world, "new/deep/b.txt", "made");
     fs::set_permissions(work.join("a.txt"), fs::Permissions::from_mode(0o640)).unwrap();
 
-    let shown = undo(&world, &["--dry-run"]);
-    let would = "\
-would take away new/deep/b.txt, which was not there
-would take away new/deep, which was not there
-would take away new, which was not there
-would put back  a.txt
-what commands of the session did is not undone
+    let preview = undo(&world, &["--dry-run"]);
+    let expected_preview = "\
+would remove    new/deep/b.txt, which did not exist before
+would remove    new/deep, which did not exist before
+would remove    new, which did not exist before
+would restore   a.txt
+changes made by commands of the session are not undone
 ";
-    assert_eq!((shown.code, shown.stdout.as_str(), shown.stderr.as_str()), (Some(0), would, ""));
-    assert_eq!(text(work.join("a.txt")), "three\n", "only shown");
+    assert_eq!(
+        (preview.code, preview.stdout.as_str(), preview.stderr.as_str()),
+        (Some(0), expected_preview, "")
+    );
+    assert_eq!(file_text(work.join("a.txt")), "three\n", "a preview changes nothing");
 
     let done = undo(&world, &[]);
-    let did = would
-        .replace("would take away", "taken away     ")
-        .replace("would put back ", "put back       ");
-    assert_eq!((done.code, done.stdout, done.stderr.as_str()), (Some(0), did, ""));
-    assert_eq!(text(work.join("a.txt")), "one\n");
+    let expected = expected_preview
+        .replace("would remove", "removed     ")
+        .replace("would restore", "restored     ");
+    assert_eq!((done.code, done.stdout, done.stderr.as_str()), (Some(0), expected, ""));
+    assert_eq!(file_text(work.join("a.txt")), "one\n");
     let mode = fs::metadata(work.join("a.txt")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o640);
     assert!(!work.join("new").exists());
 
     let again = undo(&world, &[]);
-    let nothing_left = format!("nothing is left to undo in session `{SESSION}`\n");
+    let nothing_left = format!("nothing to undo in session `{SESSION}`\n");
     assert_eq!((again.code, again.stdout, again.stderr.as_str()), (Some(0), nothing_left, ""));
-    // The session goes on, and so does what can be undone.
-    write(&world, "a.txt", "four\n");
-    let (code, report) = told(&world, &[]);
+    // The session continues, and its new changes can be undone.
+    write_by_client(&world, "a.txt", "four\n");
+    let (code, report) = undo_json(&world, &[]);
     assert_eq!((code, &report["put_back"]), (Some(0), &json!(["a.txt"])));
-    assert_eq!(text(work.join("a.txt")), "one\n");
-    world.prove(SESSION);
+    assert_eq!(file_text(work.join("a.txt")), "one\n");
+    world.verify_and_replay(SESSION);
 }
 
 #[test]
-fn what_somebody_else_did_since_stays_and_is_named_with_the_copy() {
-    let world = World::new("");
-    let work = world.work();
+fn later_changes_by_others_stay_and_are_named_with_the_saved_copy() {
+    let world = CliWorld::new("");
+    let work = world.workspace();
     for name in ["changed", "gone", "ours"] {
         fs::write(work.join(name), format!("{name} before")).unwrap();
-        write(&world, name, "the agent's");
+        write_by_client(&world, name, "the agent's");
     }
-    write(&world, "made/a", "the agent's");
+    write_by_client(&world, "made/a", "the agent's");
     fs::write(work.join("changed"), "a person's").unwrap();
     fs::remove_file(work.join("gone")).unwrap();
     fs::write(work.join("made/b"), "a person's").unwrap();
-    let (code, report) = told(&world, &["--dry-run"]);
+    let (code, report) = undo_json(&world, &["--dry-run"]);
     assert_eq!((code, report["dry_run"].as_bool()), (Some(1), Some(true)));
-    let (code, report) = told(&world, &[]);
+    let (code, report) = undo_json(&world, &[]);
     assert_eq!(code, Some(1));
     assert_eq!(report["put_back"], json!(["ours"]));
     assert_eq!(report["taken_away"], json!(["made/a"]));
-    let left = report["left_alone"].as_array().unwrap();
-    let whys: Vec<_> =
-        left.iter().map(|it| (it["path"].as_str().unwrap(), it["why"].as_str().unwrap())).collect();
+    let left_alone = report["left_alone"].as_array().unwrap();
+    let reasons: Vec<_> = left_alone
+        .iter()
+        .map(|it| (it["path"].as_str().unwrap(), it["why"].as_str().unwrap()))
+        .collect();
     assert_eq!(
-        whys,
+        reasons,
         [
-            ("made", "somebody else has put something into it"),
-            ("gone", "somebody else has removed it since"),
-            ("changed", "somebody else has changed it since"),
+            ("made", "someone else has added files to it"),
+            ("gone", "someone else has removed it since"),
+            ("changed", "someone else has changed it since"),
         ]
     );
-    assert_eq!(text(work.join("changed")), "a person's");
+    assert_eq!(file_text(work.join("changed")), "a person's");
     assert!(!work.join("gone").exists());
-    let copy =
-        left[1]["copy"].as_str().unwrap().replace("ROOT", &world.root().display().to_string());
-    assert_eq!(text(copy), "gone before");
-    assert_eq!(left[0]["copy"], Value::Null);
-    assert!(nothing(&told(&world, &[]).1), "done with");
+    let copy = left_alone[1]["copy"]
+        .as_str()
+        .unwrap()
+        .replace("ROOT", &world.root().display().to_string());
+    assert_eq!(file_text(copy), "gone before");
+    assert_eq!(left_alone[0]["copy"], Value::Null);
+    assert!(is_empty_report(&undo_json(&world, &[]).1), "a second undo must find nothing");
 }
 
 #[test]
-fn a_persons_edit_between_two_of_the_agent_is_what_undo_gives_back() {
-    let world = World::new("");
-    let file = world.work().join("a.txt");
+fn undo_keeps_a_persons_edit_between_two_edits_of_the_agent() {
+    let world = CliWorld::new("");
+    let file = world.workspace().join("a.txt");
     fs::write(&file, "one two").unwrap();
-    edit(&world, "e1", "a.txt", "one", "1");
+    edit_by_client(&world, "e1", "a.txt", "one", "1");
     fs::write(&file, "1 two and a person's three").unwrap();
-    edit(&world, "e2", "a.txt", "two", "2");
-    assert_eq!(text(&file), "1 2 and a person's three");
-    let shown = undo(&world, &["--dry-run"]).stdout;
-    let first = world.directory(SESSION).join("undo/calls/0");
-    let lines: Vec<&str> = shown.lines().collect();
-    assert_eq!(
-        lines[0],
-        "would put back  a.txt, as it was after somebody else's change in between"
-    );
-    assert!(lines[1].trim().starts_with("what it was at first lies in ROOT/"), "{shown}");
-    assert_eq!(text(first), "one two");
-    let (code, report) = told(&world, &[]);
+    edit_by_client(&world, "e2", "a.txt", "two", "2");
+    assert_eq!(file_text(&file), "1 2 and a person's three");
+    let preview = undo(&world, &["--dry-run"]).stdout;
+    let first = world.session_directory(SESSION).join("undo/calls/0");
+    let lines: Vec<&str> = preview.lines().collect();
+    assert_eq!(lines[0], "would restore   a.txt, with a change that someone else made in between");
+    assert!(lines[1].trim().starts_with("the original version is in ROOT/"), "{preview}");
+    assert_eq!(file_text(first), "one two");
+    let (code, report) = undo_json(&world, &[]);
     assert_eq!((code, &report["put_back"]), (Some(0), &json!(["a.txt"])));
-    assert_eq!(text(&file), "1 two and a person's three");
+    assert_eq!(file_text(&file), "1 two and a person's three");
 }
 
 #[test]
-fn a_call_of_which_nobody_heard_again_is_undone_where_its_arguments_say_what_it_wrote() {
-    let world = World::new("");
-    let work = world.work();
+fn an_unfinished_call_is_undone_if_its_arguments_contain_its_change() {
+    let world = CliWorld::new("");
+    let work = world.workspace();
     for name in ["written", "edited", "untouched", "notebook"] {
         fs::write(work.join(name), "one").unwrap();
     }
     let path = |name: &str| work.join(name);
     let input = json!({"file_path": path("written"), "content": "two"});
-    hear(&world, &proposed(&world, "c1", "Write", &input));
+    hook_answer(&world, &file_call_proposed(&world, "c1", "Write", &input));
     fs::write(path("written"), "two").unwrap();
     let input = json!({"file_path": path("edited"), "old_string": "one", "new_string": "two"});
-    hear(&world, &proposed(&world, "c2", "Edit", &input));
+    hook_answer(&world, &file_call_proposed(&world, "c2", "Edit", &input));
     fs::write(path("edited"), "two").unwrap();
     let input = json!({"file_path": path("untouched"), "content": "two"});
-    hear(&world, &proposed(&world, "c3", "Write", &input));
+    hook_answer(&world, &file_call_proposed(&world, "c3", "Write", &input));
     let input = json!({"notebook_path": path("notebook"), "new_source": "two"});
-    hear(&world, &proposed(&world, "c4", "NotebookEdit", &input));
+    hook_answer(&world, &file_call_proposed(&world, "c4", "NotebookEdit", &input));
     fs::write(path("notebook"), "two").unwrap();
-    let (code, report) = told(&world, &[]);
+    let (code, report) = undo_json(&world, &[]);
     assert_eq!(code, Some(1));
     assert_eq!(report["put_back"], json!(["edited", "written"]));
-    // Whether the agent wrote that, nobody can say.
+    // The arguments do not show whether the agent wrote this file.
     assert_eq!(report["left_alone"][0]["path"], "notebook");
-    assert_eq!(text(path("written")) + &text(path("edited")), "oneone");
+    assert_eq!(file_text(path("written")) + &file_text(path("edited")), "oneone");
 }
 
 #[test]
-fn through_a_link_the_file_is_given_back_and_instead_of_it_the_link() {
-    let world = World::new("");
-    let work = world.work();
+fn a_file_behind_a_link_is_restored_and_a_replaced_link_is_restored_as_a_link() {
+    let world = CliWorld::new("");
+    let work = world.workspace();
     fs::create_dir(work.join("real")).unwrap();
     fs::write(work.join("real/a"), "a before").unwrap();
     fs::write(work.join("real/b"), "b before").unwrap();
     symlink("real/a", work.join("follows")).unwrap();
     symlink("real/b", work.join("replaces")).unwrap();
     symlink("real", work.join("directory")).unwrap();
-    write(&world, "follows", "through the link");
+    write_by_client(&world, "follows", "through the link");
     let input = json!({"file_path": work.join("replaces"), "content": "a file now"});
-    hear(&world, &proposed(&world, "c2", "Write", &input));
+    hook_answer(&world, &file_call_proposed(&world, "c2", "Write", &input));
     fs::remove_file(work.join("replaces")).unwrap();
     fs::write(work.join("replaces"), "a file now").unwrap();
-    hear(&world, &finished(&world, "c2", "Write", &input));
-    write(&world, "directory/new", "made");
-    let (code, report) = told(&world, &[]);
+    hook_answer(&world, &file_call_finished(&world, "c2", "Write", &input));
+    write_by_client(&world, "directory/new", "made");
+    let (code, report) = undo_json(&world, &[]);
     assert_eq!(code, Some(0), "{report}");
     assert_eq!(report["put_back"], json!(["replaces", "real/a"]));
     assert_eq!(report["taken_away"], json!(["real/new"]));
     assert_eq!(fs::read_link(work.join("replaces")).unwrap(), Path::new("real/b"));
     assert_eq!(fs::read_link(work.join("follows")).unwrap(), Path::new("real/a"));
-    assert_eq!(text(work.join("real/a")) + &text(work.join("real/b")), "a beforeb before");
+    assert_eq!(
+        file_text(work.join("real/a")) + &file_text(work.join("real/b")),
+        "a beforeb before"
+    );
 }
 
 #[test]
-fn what_is_too_large_is_named_and_a_denied_call_leaves_nothing() {
-    let world = World::new(
+fn a_file_over_the_size_limit_is_named_and_a_denied_call_saves_nothing() {
+    let world = CliWorld::new(
         "rules: [ { name: r, tool: write, when: 'path == \"no.txt\"', deny: No., \
          examples: { deny: [{ path: no.txt }] } } ]",
     );
-    let work = world.work();
+    let work = world.workspace();
     fs::File::create(work.join("large")).unwrap().set_len((16 << 20) + 1).unwrap();
-    write(&world, "large", "small now");
-    write(&world, "large", "smaller");
+    write_by_client(&world, "large", "small now");
+    write_by_client(&world, "large", "smaller");
     let input = json!({"file_path": work.join("no.txt"), "content": "x"});
     let reason = "No. (rule `r`, at `no.txt`)";
-    assert_eq!(hear(&world, &proposed(&world, "c9", "Write", &input)), deny(reason));
-    let (code, report) = told(&world, &[]);
+    assert_eq!(
+        hook_answer(&world, &file_call_proposed(&world, "c9", "Write", &input)),
+        deny_answer(reason)
+    );
+    let (code, report) = undo_json(&world, &[]);
     assert_eq!((code, &report["put_back"]), (Some(1), &json!([])));
-    assert_eq!(report["not_kept"], json!(["`WORKSPACE/large`: it has more than 16 MiB"]));
-    let log = text(world.directory(SESSION).join("undo/calls/log"));
+    assert_eq!(report["not_kept"], json!(["`WORKSPACE/large`: it is larger than 16 MiB"]));
+    let log = file_text(world.session_directory(SESSION).join("undo/calls/log"));
     assert!(!log.contains("no.txt"), "{log}");
 }
 
 #[test]
-fn a_broken_store_of_copies_changes_no_answer_and_is_said() {
-    let world = World::new("");
-    let file = world.work().join("a.txt");
+fn a_broken_undo_store_changes_no_answer_and_is_reported() {
+    let world = CliWorld::new("");
+    let file = world.workspace().join("a.txt");
     fs::write(&file, "one").unwrap();
-    assert_eq!(hear(&world, &bash(&world, "c1", "true")), Value::Null);
-    fs::write(world.directory(SESSION).join("undo"), "in the way").unwrap();
-    write(&world, "a.txt", "two");
+    assert_eq!(hook_answer(&world, &bash_proposed(&world, "c1", "true")), Value::Null);
+    fs::write(world.session_directory(SESSION).join("undo"), "in the way").unwrap();
+    write_by_client(&world, "a.txt", "two");
     let run = undo(&world, &[]);
     assert_eq!(run.code, Some(1));
-    assert_eq!(run.stdout, format!("nothing is left to undo in session `{SESSION}`\n"));
+    assert_eq!(run.stdout, format!("nothing to undo in session `{SESSION}`\n"));
     assert!(
-        run.stderr.contains("not kept, so not undone: `WORKSPACE/a.txt` can't be undone: "),
+        run.stderr.contains(
+            "not saved, so not undone: the change of `WORKSPACE/a.txt` can't be undone: "
+        ),
         "{run:?}"
     );
-    assert_eq!(text(&file), "two");
-    world.prove(SESSION);
+    assert_eq!(file_text(&file), "two");
+    world.verify_and_replay(SESSION);
 }
 
 #[test]
-fn a_line_that_was_cut_off_spoils_no_other() {
-    let world = World::new("");
-    fs::write(world.work().join("a"), "one").unwrap();
-    fs::write(world.work().join("b"), "one").unwrap();
-    write(&world, "a", "two");
-    let log = world.directory(SESSION).join("undo/calls/log");
-    fs::write(&log, text(&log) + "{\"before\":{\"path\":\"x").unwrap();
-    write(&world, "b", "two");
-    let (code, report) = told(&world, &[]);
+fn an_incomplete_line_in_the_undo_log_damages_no_other_line() {
+    let world = CliWorld::new("");
+    fs::write(world.workspace().join("a"), "one").unwrap();
+    fs::write(world.workspace().join("b"), "one").unwrap();
+    write_by_client(&world, "a", "two");
+    let log = world.session_directory(SESSION).join("undo/calls/log");
+    fs::write(&log, file_text(&log) + "{\"before\":{\"path\":\"x").unwrap();
+    write_by_client(&world, "b", "two");
+    let (code, report) = undo_json(&world, &[]);
     assert_eq!(report["put_back"], json!(["b", "a"]));
     assert_eq!(
         (code, &report["not_kept"]),
-        (Some(1), &json!(["1 lines of the log can't be read"]))
+        (Some(1), &json!(["1 lines of the undo log can't be read"]))
     );
 }
 
 #[test]
-fn nothing_is_undone_where_the_workspace_was_moved_or_nobody_knows_the_session() {
-    let world = World::new("");
-    fs::write(world.work().join("a"), "one").unwrap();
-    write(&world, "a", "two");
+fn a_moved_workspace_or_an_unknown_session_is_not_undone() {
+    let world = CliWorld::new("");
+    fs::write(world.workspace().join("a"), "one").unwrap();
+    write_by_client(&world, "a", "two");
     let moved = world.root().join("elsewhere");
-    fs::rename(world.work(), &moved).unwrap();
+    fs::rename(world.workspace(), &moved).unwrap();
     fs::create_dir(world.root().join("here")).unwrap();
-    let mut person = world.person();
+    let mut person = world.person_command();
     person.current_dir(world.root().join("here")).args(["undo", SESSION]);
-    let run = feed(&mut person, b"").anywhere(&world);
+    let run = run_with_input(&mut person, b"").with_path_placeholders(&world);
     assert_eq!(run.code, Some(1));
-    let said = "the workspace `WORKSPACE` is not there any more; nothing was undone. Move it back, and try again";
-    assert!(run.stderr.contains(said), "{run:?}");
-    assert_eq!(text(moved.join("a")), "two");
-    fs::rename(&moved, world.work()).unwrap();
-    assert_eq!(told(&world, &[]).0, Some(0));
-    assert_eq!(text(world.work().join("a")), "one");
+    let error = "the workspace `WORKSPACE` no longer exists; nothing was undone; move it back and try again";
+    assert!(run.stderr.contains(error), "{run:?}");
+    assert_eq!(file_text(moved.join("a")), "two");
+    fs::rename(&moved, world.workspace()).unwrap();
+    assert_eq!(undo_json(&world, &[]).0, Some(0));
+    assert_eq!(file_text(world.workspace().join("a")), "one");
 
-    let run = world.jackline(&["undo", "nobody"]);
+    let run = world.jackline(&["undo", "unknown"]);
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("no session `nobody`"), "{run:?}");
+    assert!(run.stderr.contains("no session `unknown`"), "{run:?}");
     let run = undo(&world, &["7"]);
     assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("has no attempt `7`; it has none"), "{run:?}");
+    assert!(run.stderr.contains("has no attempt `7`; it has no attempts"), "{run:?}");
 }
 
 #[test]
-fn one_attempt_is_undone_or_all_with_the_last_one_first() {
-    use jackline_workspace::{Limits, Workspace};
-    let world = World::new("");
-    fs::write(world.work().join("a"), "zero").unwrap();
-    assert_eq!(hear(&world, &bash(&world, "c1", "true")), Value::Null);
-    let workspace = Workspace::open(world.work(), Limits::default()).unwrap();
+fn one_attempt_is_undone_or_all_in_reverse_order() {
+    use jackline_workspace::{Workspace, WorkspaceLimits};
+    let world = CliWorld::new("");
+    fs::write(world.workspace().join("a"), "zero").unwrap();
+    assert_eq!(hook_answer(&world, &bash_proposed(&world, "c1", "true")), Value::Null);
+    let workspace = Workspace::open(world.workspace(), WorkspaceLimits::default()).unwrap();
     for attempt in ["9", "10"] {
-        workspace.begin(&world.directory(SESSION).join("undo").join(attempt)).unwrap();
+        workspace
+            .begin_attempt(&world.session_directory(SESSION).join("undo").join(attempt))
+            .unwrap();
         let args = json!({"path": "a", "content": format!("of attempt {attempt}")});
         workspace.call("write_file", &args).unwrap();
-        workspace.commit().unwrap();
+        workspace.commit_attempt().unwrap();
     }
     let run = undo(&world, &["8"]);
-    assert!(run.stderr.contains("has no attempt `8`; `10`, `9`"), "{run:?}");
-    let (code, report) = told(&world, &["10"]);
+    assert!(run.stderr.contains("has no attempt `8`; its attempts: `10`, `9`"), "{run:?}");
+    let (code, report) = undo_json(&world, &["10"]);
     assert_eq!((code, &report["put_back"]), (Some(0), &json!(["a"])));
-    assert_eq!(text(world.work().join("a")), "of attempt 9");
-    assert_eq!(told(&world, &[]).0, Some(0));
-    assert_eq!(text(world.work().join("a")), "zero");
+    assert_eq!(file_text(world.workspace().join("a")), "of attempt 9");
+    assert_eq!(undo_json(&world, &[]).0, Some(0));
+    assert_eq!(file_text(world.workspace().join("a")), "zero");
 }
 
 #[test]
-fn an_agent_may_look_and_not_undo() {
-    let world = World::new("");
-    fs::write(world.work().join("a"), "one").unwrap();
-    write(&world, "a", "two");
-    let agent = |words: &str| {
-        let line = format!("{JACKLINE} undo {SESSION} {words}; true");
-        let mut shell = prepared(&world, "sh", &["-c", &line]);
+fn an_agent_may_preview_but_not_undo() {
+    let world = CliWorld::new("");
+    fs::write(world.workspace().join("a"), "one").unwrap();
+    write_by_client(&world, "a", "two");
+    let agent = |args: &str| {
+        let line = format!("{JACKLINE} undo {SESSION} {args}; true");
+        let mut shell = command_in_hook_environment(&world, "sh", &["-c", &line]);
         shell.env("CLAUDECODE", "1");
-        feed(&mut shell, b"")
+        run_with_input(&mut shell, b"")
     };
     let run = agent("");
-    assert!(run.stderr.contains("only a person may `jackline undo`"), "{run:?}");
-    assert_eq!(text(world.work().join("a")), "two");
-    assert!(agent("--dry-run").stdout.contains("would put back"));
+    assert!(run.stderr.contains("only a person may run `jackline undo`"), "{run:?}");
+    assert_eq!(file_text(world.workspace().join("a")), "two");
+    assert!(agent("--dry-run").stdout.contains("would restore"));
 }
 
 #[test]
-fn a_read_only_state_home_undoes_nothing_and_says_so() {
-    let world = World::new("");
-    let file = world.work().join("a");
+fn with_a_read_only_state_home_nothing_is_undone_and_an_error_is_reported() {
+    let world = CliWorld::new("");
+    let file = world.workspace().join("a");
     fs::write(&file, "one").unwrap();
-    write(&world, "a", "two");
+    write_by_client(&world, "a", "two");
     let home = world.home().display().to_string();
     let line = format!(
         "mount --bind {home} {home} && mount -o remount,bind,ro {home} && {JACKLINE} undo {SESSION}"
     );
-    let mut shell = world.apart("/usr/bin/unshare");
+    let mut shell = world.isolated_command("/usr/bin/unshare");
     shell.args(["--user", "--map-root-user", "--mount", "sh", "-c", &line]);
-    let run = feed(&mut shell, b"").anywhere(&world);
+    let run = run_with_input(&mut shell, b"").with_path_placeholders(&world);
     assert_eq!(run.code, Some(3), "{run:?}");
-    assert!(run.stderr.contains("can't be undone: opening"), "{run:?}");
+    assert!(run.stderr.contains("can't undo the changes of session"), "{run:?}");
     assert!(run.stderr.contains("Read-only file system"), "{run:?}");
-    assert_eq!(text(&file), "two");
-    assert_eq!(told(&world, &[]).0, Some(0));
-    assert_eq!(text(&file), "one");
+    assert_eq!(file_text(&file), "two");
+    assert_eq!(undo_json(&world, &[]).0, Some(0));
+    assert_eq!(file_text(&file), "one");
 }

@@ -1,36 +1,36 @@
-//! `jackline watch` on a real terminal: what it shows, what its keys do, and
-//! that the terminal is given back.
+//! Tests of `jackline watch` on a pseudo-terminal: its output, its keys, and that it restores the
+//! terminal.
 
 use std::fs;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use jackline_engine::event::Control;
-use jackline_engine::{Action, EventKind};
+use jackline_engine::{ControlAction, EventKind};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{JACKLINE, World, feed};
-use crate::watch_terminal::{OnTerminal, ended_by};
+use crate::pseudo_terminal::{PseudoTerminal, is_ended_by};
+use crate::support::{CliWorld, JACKLINE, run_with_input};
 
-const ASKS: &str = "version: 1
+const ASK_RULE: &str = "version: 1
 rules:
   - { name: ask-ship, command: ship, ask: A person decides., examples: { ask: [ship] } }
 ";
 
-/// Proposes a command line and gives the decision.
-fn propose(world: &World, session: &str, line: &str) -> String {
+/// Proposes a shell command and returns the decision.
+fn propose(world: &CliWorld, session: &str, line: &str) -> String {
     static CALLS: AtomicU32 = AtomicU32::new(0);
     let call = CALLS.fetch_add(1, Ordering::Relaxed);
     let event = format!(
         r#"{{"session":"{session}","event":"tool_proposed","call":"c{call}","tool":"Bash","args":{{"command":"{line}"}}}}"#
     );
     let run = world.stdio(&[event]);
-    run.verdicts()[0]["decision"].as_str().unwrap().to_owned()
+    run.json_lines()[0]["decision"].as_str().unwrap().to_owned()
 }
 
-/// What was said last to a session, and by whom.
-fn last_word(world: &World, session: &str) -> Option<(Action, Option<String>)> {
+/// Returns the last control event of a session and the person who sent it.
+fn last_control(world: &CliWorld, session: &str) -> Option<(ControlAction, Option<String>)> {
     world.records(session).into_iter().rev().find_map(|record| match record.event.kind {
         EventKind::Control(Control { action, by, .. }) => Some((action, by)),
         _ => None,
@@ -42,39 +42,40 @@ fn watch<'c>(command: &'c mut Command, args: &[&str]) -> &'c mut Command {
 }
 
 #[test]
-fn a_person_watches_and_steers() {
-    let world = World::new(ASKS);
+fn a_person_watches_and_controls_sessions() {
+    let world = CliWorld::new(ASK_RULE);
     propose(&world, "s", "ls");
     assert_eq!(propose(&world, "s", "ship a"), "ask");
-    let mut terminal = OnTerminal::start(watch(&mut world.person(), &[]), 100, 30);
-    let shown = terminal.wait_for("1 session, 1 waits for you");
-    assert!(shown.alternate && !shown.cursor && shown.pastes_marked);
-    assert!(shown.text.contains("Bash `ship a`"), "{}", shown.text);
-    assert!(shown.text.contains("A person decides."), "{}", shown.text);
+    let mut terminal = PseudoTerminal::start(watch(&mut world.person_command(), &[]), 100, 30);
+    let screen = terminal.wait_for("1 session, 1 waits for you");
+    assert!(screen.alternate && !screen.cursor && screen.pastes_marked);
+    assert!(screen.text.contains("Bash `ship a`"), "{}", screen.text);
+    assert!(screen.text.contains("A person decides."), "{}", screen.text);
 
-    // What is pasted presses nothing.
+    // Pasted text must not act as keys.
     terminal.press("\u{1b}[200~psy\u{1b}[201~");
     terminal.press("p");
     terminal.wait_for("session `s` is paused");
     let by_dana = |action| Some((action, Some("dana".to_owned())));
-    assert_eq!(last_word(&world, "s"), by_dana(Action::Pause));
+    assert_eq!(last_control(&world, "s"), by_dana(ControlAction::Pause));
     assert_eq!(propose(&world, "s", "ls"), "pause");
     terminal.wait_for("by dana: no reason given");
     terminal.press("r");
-    terminal.wait_for("session `s` goes on");
-    assert_eq!(last_word(&world, "s"), by_dana(Action::Resume));
+    terminal.wait_for("session `s` continues");
+    assert_eq!(last_control(&world, "s"), by_dana(ControlAction::Resume));
     terminal.press("r");
     terminal.wait_for("the session is not paused");
 
-    // A person who chose the question themselves need not wait for it to settle.
+    // A person who selected the question can answer it at once. Otherwise a new question must first
+    // be visible for a moment.
     terminal.press("\ta");
-    terminal.wait_for("may pass once: Bash `ship a`");
-    assert_eq!(last_word(&world, "s"), by_dana(Action::Grant));
+    terminal.wait_for("allowed once: Bash `ship a`");
+    assert_eq!(last_control(&world, "s"), by_dana(ControlAction::Grant));
     assert_eq!(propose(&world, "s", "ship a"), "allow");
     terminal.press("a");
     terminal.wait_for("nothing waits for you in this session");
 
-    // Another session comes, and is there without a key.
+    // Another session appears without a key press.
     propose(&world, "t", "ls");
     terminal.wait_for("2 sessions");
     terminal.resize(30, 30);
@@ -85,20 +86,20 @@ fn a_person_watches_and_steers() {
     terminal.press("\u{1b}");
     terminal.wait_for("q quit");
     terminal.press("s");
-    terminal.wait_for("stop session `s` for good?");
+    terminal.wait_for("stop session `s` permanently?");
     terminal.press("n");
     terminal.wait_for("nothing was stopped");
     terminal.press("sy");
     terminal.wait_for("session `s` is stopped");
-    assert_eq!(last_word(&world, "s"), by_dana(Action::Stop));
+    assert_eq!(last_control(&world, "s"), by_dana(ControlAction::Stop));
     terminal.press("q");
-    let (status, _) = terminal.end();
+    let (status, _) = terminal.wait();
     assert_eq!(status.code(), Some(0));
-    world.prove("s");
+    world.verify_and_replay("s");
 }
 
-/// A session with budgets, a model without a price, a context, a loop and tests that fail.
-fn busy(world: &World) {
+/// A session with budgets, a model without a price, a context, a loop and failing tests.
+fn play_busy_session(world: &CliWorld) {
     let call = |call: &str, tool: &str, args: Value, status: &str, result: &str| {
         [
             json!({"event": "tool_proposed", "call": call, "tool": tool, "args": args}),
@@ -123,128 +124,128 @@ fn busy(world: &World) {
     let lines: Vec<String> = events.concat().iter().map(Value::to_string).collect();
     let run = world.stdio(&lines);
     assert_eq!(run.code, Some(0), "{run:?}");
-    assert!(run.answers().iter().all(|answer| answer == "allow"), "{run:?}");
+    assert!(run.decisions().iter().all(|answer| answer == "allow"), "{run:?}");
 }
 
-const BUSY: &str = "version: 1
+const BUSY_DEFINITION: &str = "version: 1
 limits: { steps: 50, cost_usd: 2.50, tool_calls: { Read: { max: 3, per: turn, soft: true } } }
 context: {}
 loops: {}
 progress: {}
 ";
 
-/// What the guards of a session count, as they really sum it up.
+/// The rows show the real counters of the guards.
 #[test]
-fn budgets_context_loops_iterations_and_tests_have_their_rows() {
-    let world = World::new(BUSY);
-    busy(&world);
-    let mut terminal = OnTerminal::start(watch(&mut world.person(), &[]), 120, 40);
-    let shown = terminal.wait_for("1 session").text;
+fn budgets_context_loops_iterations_and_tests_have_rows() {
+    let world = CliWorld::new(BUSY_DEFINITION);
+    play_busy_session(&world);
+    let mut terminal = PseudoTerminal::start(watch(&mut world.person_command(), &[]), 120, 40);
+    let screen_text = terminal.wait_for("1 session").text;
     for row in [
         "budget     3 of 3 calls of Read in this turn, soft",
         "budget     at least 2.10 of 2.50 USD (no price for mystery-9)",
         "budget     5 of 50 steps",
-        "context    ███████████████░░░░░ 77 %, warn",
+        "context    ███████████████░░░░░ 77 %, filling up",
         "loop       repeat 3 times, soft: Read(b.rs)",
         "iterations 1, the last 1 of 3 failed: tests failed after a change",
         "code       changed, tests fail",
     ] {
-        assert!(shown.contains(row), "{row}:\n{shown}");
+        assert!(screen_text.contains(row), "{row}:\n{screen_text}");
     }
     terminal.press("q");
-    assert_eq!(terminal.end().0.code(), Some(0));
-    world.prove("s");
+    assert_eq!(terminal.wait().0.code(), Some(0));
+    world.verify_and_replay("s");
 }
 
 #[test]
-fn a_terminal_is_given_back_whatever_ends_the_watch() {
-    let world = World::new(ASKS);
+fn a_terminal_is_restored_however_watch_ends() {
+    let world = CliWorld::new(ASK_RULE);
     propose(&world, "s", "ls");
     for signal in [Signal::TERM, Signal::HUP] {
-        let mut terminal = OnTerminal::start(watch(&mut world.person(), &[]), 80, 24);
+        let mut terminal = PseudoTerminal::start(watch(&mut world.person_command(), &[]), 80, 24);
         terminal.wait_for("q quit");
         terminal.signal(signal);
-        let (status, _) = terminal.end();
-        assert!(ended_by(status, signal), "{signal:?}: {status:?}");
+        let (status, _) = terminal.wait();
+        assert!(is_ended_by(status, signal), "{signal:?}: {status:?}");
     }
-    let mut terminal = OnTerminal::start(watch(&mut world.person(), &[]), 80, 24);
+    let mut terminal = PseudoTerminal::start(watch(&mut world.person_command(), &[]), 80, 24);
     terminal.wait_for("q quit");
     terminal.press("\u{3}");
-    assert_eq!(terminal.end().0.code(), Some(0), "Ctrl-C");
+    assert_eq!(terminal.wait().0.code(), Some(0), "Ctrl-C");
 }
 
 #[test]
-fn without_colours_nothing_is_coloured() {
-    let world = World::new(ASKS);
+fn with_no_color_the_output_has_no_colours() {
+    let world = CliWorld::new(ASK_RULE);
     propose(&world, "s", "ship a");
-    for (no_color, coloured) in [("", true), ("1", false)] {
-        let mut command = world.person();
+    for (no_color, expected) in [("", true), ("1", false)] {
+        let mut command = world.person_command();
         command.env("NO_COLOR", no_color);
-        let mut terminal = OnTerminal::start(watch(&mut command, &[]), 80, 24);
+        let mut terminal = PseudoTerminal::start(watch(&mut command, &[]), 80, 24);
         terminal.wait_for("1 waits for you");
         terminal.press("q");
-        let (_, written) = terminal.end();
-        let found = String::from_utf8_lossy(&written).contains("\u{1b}[0;3");
-        assert_eq!(found, coloured, "NO_COLOR={no_color}");
+        let (_, written) = terminal.wait();
+        let has_colours = String::from_utf8_lossy(&written).contains("\u{1b}[0;3");
+        assert_eq!(has_colours, expected, "NO_COLOR={no_color}");
     }
 }
 
 #[test]
-fn an_agent_may_watch_and_hold_and_open_nothing() {
-    let world = World::new(ASKS);
+fn an_agent_may_watch_and_pause_but_not_allow_or_resume() {
+    let world = CliWorld::new(ASK_RULE);
     propose(&world, "s", "ship a");
     let agent = world.root().join("claude");
     fs::copy("/bin/sh", &agent).unwrap();
     let mut command = world.command(agent.to_str().unwrap());
     command.env("TERM", "xterm").args(["-c", &format!("{JACKLINE} watch; exit $?")]);
-    let mut terminal = OnTerminal::start(&mut command, 100, 30);
-    let shown = terminal.wait_for("jl-… Bash `ship a`");
-    assert!(!shown.text.contains("jl-…m"), "{}", shown.text);
+    let mut terminal = PseudoTerminal::start(&mut command, 100, 30);
+    let screen = terminal.wait_for("jl-… Bash `ship a`");
+    assert!(!screen.text.contains("jl-…m"), "{}", screen.text);
     let records = world.records("s").len();
-    // The question has to have been there for a moment.
+    // The question must be visible for a moment before a key can answer it.
     terminal.press("\t");
     terminal.press("a");
-    terminal.wait_for("only a person may `jackline allow`, and the agent `claude`");
+    terminal.wait_for("only a person may run `jackline allow`, and the agent `claude`");
     assert_eq!(world.records("s").len(), records);
     terminal.press("p");
     terminal.wait_for("session `s` is paused");
     terminal.press("r");
-    terminal.wait_for("only a person may `jackline resume`");
+    terminal.wait_for("only a person may run `jackline resume`");
     terminal.press("q");
-    assert_eq!(terminal.end().0.code(), Some(0));
+    assert_eq!(terminal.wait().0.code(), Some(0));
 }
 
 #[test]
-fn without_a_terminal_it_says_what_to_use_instead() {
-    let world = World::new(ASKS);
+fn without_a_terminal_an_error_names_the_alternatives() {
+    let world = CliWorld::new(ASK_RULE);
     let run = world.jackline(&["watch"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{run:?}");
     assert!(run.stderr.contains("`jackline status --json`"), "{run:?}");
     assert!(run.stderr.contains("`jackline watch --once`"), "{run:?}");
 }
 
-/// Nothing waits for who writes, and who writes waits for nobody.
+/// A frame needs no lock, so it neither waits for a writer nor delays one.
 #[test]
-fn one_frame_needs_no_terminal_and_no_lock() {
-    let world = World::new(ASKS);
+fn a_single_frame_needs_no_terminal_and_no_lock() {
+    let world = CliWorld::new(ASK_RULE);
     let run = world.jackline(&["watch", "--once"]);
     assert!(run.code == Some(0) && run.stdout.contains("no session has worked here"), "{run:?}");
     propose(&world, "s", "ls");
     propose(&world, "s", "ship a");
-    let journal = fs::File::options().append(true).open(world.journal("s")).unwrap();
+    let journal = fs::File::options().append(true).open(world.journal_path("s")).unwrap();
     journal.lock().unwrap();
-    // A record that somebody is writing at this moment.
+    // An incomplete record, as if a process were writing it.
     std::io::Write::write_all(&mut &journal, br#"{"v":1,"seq":3,"#).unwrap();
     for args in [&["watch", "--once"][..], &["watch", "--once", "--all"]] {
         let run = world.jackline(args);
         assert_eq!(run.code, Some(0), "{run:?}");
-        for said in ["1 session, 1 waits for you", "running", "ask ", "Bash `ship a`"] {
-            assert!(run.stdout.contains(said), "{said}: {}", run.stdout);
+        for fragment in ["1 session, 1 waits for you", "running", "ask ", "Bash `ship a`"] {
+            assert!(run.stdout.contains(fragment), "{fragment}: {}", run.stdout);
         }
         assert!(run.stdout.lines().count() <= 24 && !run.stdout.contains('\u{1b}'), "{run:?}");
     }
-    // Without a saved state, or with one that is behind, the records are folded.
-    let state = world.directory("s").join("state");
+    // If the saved state is missing or outdated, the state is computed from the records.
+    let state = world.session_directory("s").join("state");
     let saved = fs::read(&state).unwrap();
     fs::remove_file(&state).unwrap();
     let run = world.jackline(&["watch", "--once"]);
@@ -252,17 +253,20 @@ fn one_frame_needs_no_terminal_and_no_lock() {
     journal.unlock().unwrap();
     fs::write(&state, saved).unwrap();
     propose(&world, "s", "ls");
-    world.prove("s");
+    world.verify_and_replay("s");
 }
 
 #[test]
-fn only_the_sessions_of_this_workspace_are_shown_unless_all_are() {
-    let world = World::new(ASKS);
+fn only_sessions_of_this_workspace_are_shown_without_all() {
+    let world = CliWorld::new(ASK_RULE);
     propose(&world, "s", "ls");
     let elsewhere = world.root().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     let once = |args: &[&str]| {
-        feed(world.person().current_dir(&elsewhere).args(["watch", "--once"]).args(args), b"")
+        run_with_input(
+            world.person_command().current_dir(&elsewhere).args(["watch", "--once"]).args(args),
+            b"",
+        )
     };
     assert!(once(&[]).stdout.contains("no session has worked here yet"));
     assert!(once(&["--all"]).stdout.contains("1 session"));

@@ -1,109 +1,121 @@
-//! A context that fills up: the client compacts itself, so the agent is briefed, and
-//! told again afterwards what holds.
+//! Tests of a context that fills up: the client compacts its context itself, so Jackline writes a
+//! briefing and tells the agent the active constraints again.
 
-use jackline_model::scripted::{Request, Script, Step, Usage};
+use jackline_model::scripted::{ModelScript, RecordedRequest, ScriptStep, ScriptUsage};
 use serde_json::{Value, json};
 
-use crate::world::{World, bash, story, told_call, was_halted};
+use crate::world::{ClientWorld, bash, describe_outcome, recorded_call, was_halted};
 
 const BRIEFING: &str = ".jackline/MISSION_BRIEFING.md";
 
-/// What is said to have been in the context, of 200,000.
-fn filled(pct: u64) -> Usage {
-    Usage { input: pct * 2000, output: 0, ..Usage::default() }
+/// The usage of an answer that fills the given part of a context of 200,000 tokens.
+fn context_usage(pct: u64) -> ScriptUsage {
+    ScriptUsage { input: pct * 2000, output: 0, ..ScriptUsage::default() }
 }
 
 #[test]
 #[ignore = "needs the client: cargo xtask test --clients"]
-fn a_context_that_fills_up_is_briefed_and_the_agent_is_told() {
-    let world = World::new("context: {}\ncompletion: { files: [report.md] }\n");
-    let seen = world.play(Script::new([
-        told_call("echo a").costing(filled(74)),
-        told_call("touch meanwhile").costing(filled(86)),
-        told_call("touch after").costing(filled(86)),
-        Step::say("I am done.").costing(filled(86)),
+fn a_full_context_is_briefed_and_the_agent_is_told() {
+    let world = ClientWorld::new("context: {}\ncompletion: { files: [report.md] }\n");
+    let seen = world.play(ModelScript::new([
+        recorded_call("echo a").with_usage(context_usage(74)),
+        recorded_call("touch meanwhile").with_usage(context_usage(86)),
+        recorded_call("touch after").with_usage(context_usage(86)),
+        ScriptStep::say("I am done.").with_usage(context_usage(86)),
     ]));
-    let when = |text: &str| seen.of(None).position(|request| request.shows(text));
-    // The usage of an answer is known when its call is over, and told with the next.
-    let words = "The context is 86 % full (172000 of 200000 tokens). A briefing was written to";
-    assert_eq!(when(words), Some(3), "{}", story(&seen));
-    assert_eq!(when("The context is 74"), None, "{}", story(&seen));
-    // Nobody but the client can compact, so nothing is held; its stop is let pass.
-    assert!(world.scratch.has("meanwhile") && world.scratch.has("after"), "{}", story(&seen));
+    let when = |text: &str| seen.requests_of(None).position(|request| request.has_text(text));
+    // The usage of an answer is known when its call ends. The next answer is the first that can
+    // show it.
+    let warning = "The context is 86 % full (172000 of 200000 tokens). A briefing was written to";
+    assert_eq!(when(warning), Some(3), "{}", describe_outcome(&seen));
+    assert_eq!(when("The context is 74"), None, "{}", describe_outcome(&seen));
+    // Only the client can compact, so no call is blocked, and the stop is allowed.
+    assert!(
+        world.scratch.has_path("meanwhile") && world.scratch.has_path("after"),
+        "{}",
+        describe_outcome(&seen)
+    );
     let code = json!({ "code": "BUDGET_EXCEEDED", "detail": "context" });
-    assert_eq!(world.stop_code(), code, "{}", story(&seen));
+    assert_eq!(world.stop_code(), code, "{}", describe_outcome(&seen));
     let briefing = world.scratch.read(BRIEFING).unwrap();
-    for words in ["- do the scripted work", "used: 172000", "## Next step"] {
-        assert!(briefing.contains(words), "{briefing}");
+    for fragment in ["- do the scripted work", "used: 172000", "## Next step"] {
+        assert!(briefing.contains(fragment), "{briefing}");
     }
-    assert_eq!(world.safety(), ["COMPACTION_GATE: briefed"]);
-    world.prove();
+    assert_eq!(world.safety_log_entries(), ["COMPACTION_GATE: briefed"]);
+    world.verify_and_replay();
 }
 
-/// All that the model was shown.
-fn shown(request: &Request) -> String {
+/// Returns all messages that the model got.
+fn shown_messages(request: &RecordedRequest) -> String {
     request.body.get("messages").map(|messages| format!("{messages:#}")).unwrap_or_default()
 }
 
-/// What a person types; the summary is the model's.
-fn compact(world: &World) {
-    let seen = world.play_on("/compact", Script::new([Step::say("The summary.")]));
+/// A person types `/compact`. The model writes the summary.
+fn compact(world: &ClientWorld) {
+    let seen =
+        world.resume_and_play("/compact", ModelScript::new([ScriptStep::say("The summary.")]));
     let done = |line: &Value| line.get("subtype") == Some(&"compact_boundary".into());
-    assert!(seen.said.iter().any(done), "{}", story(&seen));
+    assert!(seen.output_lines.iter().any(done), "{}", describe_outcome(&seen));
 }
 
 #[test]
 #[ignore = "needs the client: cargo xtask test --clients"]
-fn a_compacted_agent_is_told_again_what_holds() {
+fn a_compacted_agent_is_told_the_active_constraints_again() {
     let definition = "
 context: {}
 loops: { profile: strict }
 completion: { clean: {} }
 ";
-    let world = World::new(definition);
+    let world = ClientWorld::new(definition);
     let mut steps = vec![bash("echo 'x = 1' > code.py")];
     steps.extend(vec![bash("cat absent"); 3]);
-    // A stop is blocked three times, and then let pass.
-    steps.extend(vec![Step::say("I am done."); 4]);
-    let full = steps.into_iter().map(|step| step.costing(filled(82)));
-    let seen = world.play(Script::new(full.collect::<Vec<_>>()));
-    assert!(world.scratch.has(BRIEFING), "{}", story(&seen));
+    // Three stops are blocked, and the fourth is allowed.
+    steps.extend(vec![ScriptStep::say("I am done."); 4]);
+    let full = steps.into_iter().map(|step| step.with_usage(context_usage(82)));
+    let seen = world.play(ModelScript::new(full.collect::<Vec<_>>()));
+    assert!(world.scratch.has_path(BRIEFING), "{}", describe_outcome(&seen));
     compact(&world);
-    let roomy = told_call("echo a").costing(filled(20));
-    let seen = world.play_on("go on", Script::new([roomy]));
-    let first = seen.of(None).next().unwrap();
-    for words in [
-        "The context was compacted. This still holds:",
-        "k1 (turn): `Bash(cat absent)` brought the same result 3 times",
-        "Code was changed, and no tests were run since.",
-        "Read `.jackline/MISSION_BRIEFING.md`, then go on.",
+    let roomy = recorded_call("echo a").with_usage(context_usage(20));
+    let seen = world.resume_and_play("go on", ModelScript::new([roomy]));
+    let first = seen.requests_of(None).next().unwrap();
+    for fragment in [
+        "The context was compacted. This is still in force:",
+        "k1 (turn): `Bash(cat absent)` returned the same result 3 times",
+        "Code was changed, but no tests ran since the last change.",
+        "Read `.jackline/MISSION_BRIEFING.md`, then continue.",
     ] {
-        assert!(first.shows(words), "{words}: {}", shown(first));
+        assert!(first.has_text(fragment), "{fragment}: {}", shown_messages(first));
     }
-    // Nobody knew how full it was then, and now they do.
-    assert!(!first.shows("82 %"), "{}", shown(first));
+    // The usage after the compaction was unknown, and is known now.
+    assert!(!first.has_text("82 %"), "{}", shown_messages(first));
     let row = |field: &str| world.status().pointer(&format!("/summary/context/0/{field}")).cloned();
     assert_eq!((row("level"), row("ineffective")), (Some(json!("ok")), Some(json!(0))));
-    world.prove();
+    world.verify_and_replay();
 }
 
 #[test]
 #[ignore = "needs the client: cargo xtask test --clients"]
 fn two_useless_compactions_end_the_session() {
-    let world = World::new("context: {}\n");
+    let world = ClientWorld::new("context: {}\n");
     let fills = |pct, name: &str| {
-        let touch = told_call(&format!("touch {name}"));
-        Script::new([touch, Step::say("I am done.")].map(|step| step.costing(filled(pct))))
+        let touch = recorded_call(&format!("touch {name}"));
+        ModelScript::new(
+            [touch, ScriptStep::say("I am done.")].map(|step| step.with_usage(context_usage(pct))),
+        )
     };
     world.play(fills(90, "a"));
     compact(&world);
-    let seen = world.play_on("go on", fills(89, "b"));
-    assert!(world.scratch.has("b") && !was_halted(&seen), "{}", story(&seen));
+    let seen = world.resume_and_play("go on", fills(89, "b"));
+    assert!(world.scratch.has_path("b") && !was_halted(&seen), "{}", describe_outcome(&seen));
     compact(&world);
-    let seen = world.play_on("go on", fills(88, "c"));
-    assert!(was_halted(&seen) && seen.of(None).count() == 1, "{}", story(&seen));
-    assert!(seen.told_person("SYSTEM_ERROR{compaction}"), "{}", story(&seen));
+    let seen = world.resume_and_play("go on", fills(88, "c"));
+    assert!(
+        was_halted(&seen) && seen.requests_of(None).count() == 1,
+        "{}",
+        describe_outcome(&seen)
+    );
+    assert!(seen.showed_person("SYSTEM_ERROR{compaction}"), "{}", describe_outcome(&seen));
     let code = json!({ "code": "SYSTEM_ERROR", "detail": "compaction" });
-    assert_eq!(world.stop_code(), code, "{}", story(&seen));
-    world.prove();
+    assert_eq!(world.stop_code(), code, "{}", describe_outcome(&seen));
+    world.verify_and_replay();
 }

@@ -1,16 +1,18 @@
-//! Whatever happens to the guard, a call that must not run does not run: for the
-//! agent itself and for a sub-agent in the background.
+//! Tests that a denied call does not run, whatever fault the guard has: for the main agent, and for
+//! a sub-agent in the background.
 
 use jackline_clients::claude::CLIENT;
-use jackline_clients::claude::settings::PINNED;
-use jackline_clients::hook_line::shell_word;
-use jackline_clients::installed::Installed;
-use jackline_setup::doctor::Fault;
-use jackline_setup::live::Seen;
+use jackline_clients::claude::settings::TESTED_VERSION;
+use jackline_clients::hook_line::quote_shell_word;
+use jackline_clients::installed_client::InstalledClient;
+use jackline_setup::doctor::BrokenGuard;
+use jackline_setup::live::LiveOutcome;
 
-use crate::world::{ACTORS, JACKLINE, World, client, script_of_both, story};
+use crate::world::{
+    ACTORS, ClientWorld, JACKLINE, client_program, describe_outcome, main_and_subagent_script,
+};
 
-/// Nothing may touch a canary.
+/// A rule that forbids to touch a canary file.
 const DENY: &str = r#"
 rules:
   - name: canary
@@ -21,132 +23,150 @@ rules:
     examples: { deny: [touch canary-x], allow: [touch witness-x] }
 "#;
 
-/// The calls that may run did, and the others were refused in these words.
-fn check(world: &World, seen: &Seen, witnesses: &[&str], words: &[&str]) {
+/// Checks that the allowed calls ran, and that the denied calls were refused with these texts.
+fn check_canaries(world: &ClientWorld, seen: &LiveOutcome, witnesses: &[&str], fragments: &[&str]) {
     for witness in witnesses {
-        assert!(world.scratch.has(witness), "the client ran nothing: {}", story(seen));
+        assert!(
+            world.scratch.has_path(witness),
+            "the client did not run it: {}",
+            describe_outcome(seen)
+        );
     }
     for (name, marker) in ACTORS {
-        assert!(!world.scratch.has(&format!("canary-{name}")), "{name}: it ran: {}", story(seen));
-        let results = seen.results(marker);
-        let refused =
-            results.last().unwrap_or_else(|| panic!("{name} called nothing: {}", story(seen)));
+        assert!(
+            !world.scratch.has_path(&format!("canary-{name}")),
+            "{name}: the denied call ran: {}",
+            describe_outcome(seen)
+        );
+        let results = seen.tool_results(marker);
+        let refused = results
+            .last()
+            .unwrap_or_else(|| panic!("{name} made no call: {}", describe_outcome(seen)));
         assert!(refused.is_error, "{name}: {refused:?}");
-        for word in words {
-            assert!(refused.text.contains(word), "{name}: `{word}` is not in {refused:?}");
+        for fragment in fragments {
+            assert!(refused.text.contains(fragment), "{name}: `{fragment}` is not in {refused:?}");
         }
     }
 }
 
-const BOTH: [&str; 2] = ["witness-main", "witness-sub"];
+const BOTH_WITNESSES: [&str; 2] = ["witness-main", "witness-sub"];
 
 #[test]
 #[ignore = "needs the client: cargo xtask test --clients"]
-fn what_a_rule_denies_does_not_run() {
-    let world = World::new(DENY);
-    let seen = world.play(script_of_both());
-    check(&world, &seen, &BOTH, &["No canary may be touched."]);
-    world.prove();
+fn a_call_that_a_rule_denies_does_not_run() {
+    let world = ClientWorld::new(DENY);
+    let seen = world.play(main_and_subagent_script());
+    check_canaries(&world, &seen, &BOTH_WITNESSES, &["No canary may be touched."]);
+    world.verify_and_replay();
 }
 
-/// Nobody sits at a client that runs headless: the call waits for a person, who
-/// learns the code; the model does not.
+/// A headless client has no person to ask. The call waits, the person gets the approval code, and
+/// the model does not.
 #[test]
 #[ignore = "needs the client: cargo xtask test --clients"]
-fn what_a_person_is_asked_about_does_not_run_unasked() {
-    let world = World::new(&DENY.replace("deny:", "ask:"));
-    let seen = world.play(script_of_both());
-    check(&world, &seen, &BOTH, &["No canary may be touched."]);
-    assert!(!seen.showed("jl-"), "the model was shown a code: {}", story(&seen));
-    assert!(seen.told_person("jl-"), "{}", story(&seen));
-    world.prove();
+fn a_call_that_needs_an_approval_does_not_run_without_it() {
+    let world = ClientWorld::new(&DENY.replace("deny:", "ask:"));
+    let seen = world.play(main_and_subagent_script());
+    check_canaries(&world, &seen, &BOTH_WITNESSES, &["No canary may be touched."]);
+    assert!(!seen.showed_model("jl-"), "the model got the code: {}", describe_outcome(&seen));
+    assert!(seen.showed_person("jl-"), "{}", describe_outcome(&seen));
+    world.verify_and_replay();
 }
 
-fn check_fault(fault: Fault, witnesses: &[&str], words: &[&str]) {
-    let world = World::new(DENY);
-    let installed = Installed { client: &CLIENT, program: client(), version: PINNED };
-    let guard = fault.hooks(&installed, &world.scratch, &shell_word(JACKLINE), "canary").unwrap();
-    let seen = world.play_guarded(&guard, script_of_both());
-    check(&world, &seen, witnesses, words);
-}
-
-#[test]
-#[ignore = "needs the client: cargo xtask test --clients"]
-fn a_guard_that_is_killed_lets_nothing_run() {
-    check_fault(Fault::Killed, &BOTH, &["jackline, the guard", "jackline off"]);
+fn check_fault(fault: BrokenGuard, witnesses: &[&str], fragments: &[&str]) {
+    let world = ClientWorld::new(DENY);
+    let installed =
+        InstalledClient { client: &CLIENT, program: client_program(), version: TESTED_VERSION };
+    let guard =
+        fault.hooks(&installed, &world.scratch, &quote_shell_word(JACKLINE), "canary").unwrap();
+    let seen = world.play_guarded(&guard, main_and_subagent_script());
+    check_canaries(&world, &seen, witnesses, fragments);
 }
 
 #[test]
 #[ignore = "needs the client: cargo xtask test --clients"]
-fn a_guard_that_hangs_lets_nothing_run() {
-    check_fault(Fault::Hung, &BOTH, &[]);
+fn with_a_killed_guard_no_call_runs() {
+    check_fault(BrokenGuard::Killed, &BOTH_WITNESSES, &["jackline, the guard", "jackline off"]);
 }
 
 #[test]
 #[ignore = "needs the client: cargo xtask test --clients"]
-fn a_guard_that_prints_garbage_lets_nothing_run() {
-    check_fault(Fault::Garbage, &BOTH, &["jackline, the guard", "jackline off"]);
+fn with_a_hanging_guard_no_call_runs() {
+    check_fault(BrokenGuard::Hung, &BOTH_WITNESSES, &[]);
 }
 
-/// Gone from its first sealed answer on: not even the witnesses but one.
 #[test]
 #[ignore = "needs the client: cargo xtask test --clients"]
-fn a_guard_that_is_missing_lets_nothing_run() {
-    let world = World::new(DENY);
-    let guard = world.wrapped(r#""Agent""#, "gone=1");
+fn with_a_guard_that_prints_garbage_no_call_runs() {
+    check_fault(BrokenGuard::Garbage, &BOTH_WITNESSES, &["jackline, the guard", "jackline off"]);
+}
+
+/// The guard is missing after its first sealed answer, so only one allowed call runs.
+#[test]
+#[ignore = "needs the client: cargo xtask test --clients"]
+fn with_a_missing_guard_no_call_runs() {
+    let world = ClientWorld::new(DENY);
+    let guard = world.wrapper_hooks(r#""Agent""#, "gone=1");
     let text = std::fs::read_to_string(world.scratch.root().join("jackline-wrapped")).unwrap();
     let text = format!("{text}[ -z \"$gone\" ] || rm -f -- \"$0\"\n");
     world.scratch.write_program("jackline-wrapped", &text).unwrap();
-    let seen = world.play_guarded(&guard, script_of_both());
-    check(&world, &seen, &["witness-main"], &["jackline, the guard", "jackline off"]);
-    assert!(!world.scratch.has("witness-sub"));
+    let seen = world.play_guarded(&guard, main_and_subagent_script());
+    check_canaries(&world, &seen, &["witness-main"], &["jackline, the guard", "jackline off"]);
+    assert!(!world.scratch.has_path("witness-sub"));
 }
 
-/// Root may write where permissions say no, but nobody may write to sysfs.
+/// Root may ignore file permissions, but no process may write to sysfs.
 #[test]
 #[ignore = "needs the client: cargo xtask test --clients"]
-fn a_read_only_state_home_lets_nothing_run() {
-    let world = World::new(DENY);
-    let guard = world.wrapped("canary", "export JACKLINE_HOME=/sys/kernel/jackline-home");
-    let seen = world.play_guarded(&guard, script_of_both());
-    check(&world, &seen, &BOTH, &["the guard is broken, not the call"]);
-    world.prove();
+fn with_a_read_only_state_home_no_call_runs() {
+    let world = ClientWorld::new(DENY);
+    let guard = world.wrapper_hooks("canary", "export JACKLINE_HOME=/sys/kernel/jackline-home");
+    let seen = world.play_guarded(&guard, main_and_subagent_script());
+    check_canaries(&world, &seen, &BOTH_WITNESSES, &["the guard is broken, not the call"]);
+    world.verify_and_replay();
 }
 
 #[test]
 #[ignore = "needs the client: cargo xtask test --clients"]
-fn a_full_disk_lets_nothing_run() {
-    let world = World::new(DENY);
-    // No file may grow, which to a program looks like a disk without room.
-    let guard = world.wrapped("canary", "trap '' XFSZ; ulimit -f 0");
-    let seen = world.play_guarded(&guard, script_of_both());
-    check(&world, &seen, &BOTH, &["the guard is broken, not the call"]);
-    world.prove();
+fn with_a_full_disk_no_call_runs() {
+    let world = ClientWorld::new(DENY);
+    // A file size limit of zero has the same effect as a full disk.
+    let guard = world.wrapper_hooks("canary", "trap '' XFSZ; ulimit -f 0");
+    let seen = world.play_guarded(&guard, main_and_subagent_script());
+    check_canaries(&world, &seen, &BOTH_WITNESSES, &["the guard is broken, not the call"]);
+    world.verify_and_replay();
 }
 
-/// Nothing that was ever good is there to fall back on.
+/// There is no last good definition.
 #[test]
 #[ignore = "needs the client: cargo xtask test --clients"]
-fn a_broken_definition_lets_nothing_run() {
-    let world = World::new(DENY);
+fn with_a_broken_definition_no_call_runs() {
+    let world = ClientWorld::new(DENY);
     std::fs::write(world.scratch.root().join("broken.yaml"), "rules: [").unwrap();
     let root = world.scratch.root().display();
     let first =
         format!("export JACKLINE_HOME='{root}/other'; set -- \"$@\" -d '{root}/broken.yaml'");
-    let seen = world.play_guarded(&world.wrapped("canary", &first), script_of_both());
-    check(&world, &seen, &BOTH, &["the guard is broken, not the call", "broken.yaml"]);
-    world.prove();
+    let seen =
+        world.play_guarded(&world.wrapper_hooks("canary", &first), main_and_subagent_script());
+    check_canaries(
+        &world,
+        &seen,
+        &BOTH_WITNESSES,
+        &["the guard is broken, not the call", "broken.yaml"],
+    );
+    world.verify_and_replay();
 }
 
-/// A typo must not open the gate, nor end all work.
+/// A typing mistake must neither turn the guard off nor stop all work.
 #[test]
 #[ignore = "needs the client: cargo xtask test --clients"]
-fn a_definition_that_breaks_later_stays_in_force_as_it_was() {
-    let world = World::new(DENY);
+fn if_the_definition_breaks_later_the_last_good_one_stays_in_force() {
+    let world = ClientWorld::new(DENY);
     let file = world.scratch.work().join("jackline.yaml");
     let first = format!("echo 'rules: [' > '{}'", file.display());
-    let seen = world.play_guarded(&world.wrapped("UserPromptSubmit", &first), script_of_both());
+    let seen = world
+        .play_guarded(&world.wrapper_hooks("UserPromptSubmit", &first), main_and_subagent_script());
     assert_eq!(world.scratch.read("jackline.yaml").as_deref(), Some("rules: [\n"));
-    check(&world, &seen, &BOTH, &["No canary may be touched."]);
-    world.prove();
+    check_canaries(&world, &seen, &BOTH_WITNESSES, &["No canary may be touched."]);
+    world.verify_and_replay();
 }

@@ -1,20 +1,20 @@
-//! The real client against a scripted model: does the last metre work?
+//! Tests of the real client with a scripted model: does the guard work end to end?
 //!
-//! These tests want the client's program in `JACKLINE_TEST_CLAUDE`, and are ignored
-//! otherwise; `cargo xtask test --clients` installs it and runs them. Those of MCP servers
-//! want them, and a client of theirs, in `JACKLINE_TEST_MCP`.
+//! These tests need the path of the client program in `JACKLINE_TEST_CLAUDE`, and are ignored
+//! otherwise. `cargo xtask test --clients` installs the client and runs them. The tests of MCP
+//! servers need the servers, and a client for them, in `JACKLINE_TEST_MCP`.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 mod budgets;
 mod context;
+mod control_files;
 mod dirty;
 mod doctor;
+mod end_to_end;
 mod fault_matrix;
 mod init;
-mod last_metre;
 mod loops;
-mod markers;
 mod mcp;
 mod mcp_live;
 mod mcp_rust;

@@ -1,5 +1,5 @@
-//! MCP servers as people have them, asked by the official client, with and without us
-//! in between.
+//! Tests of widely used MCP servers with the official clients, with and without our proxy in
+//! between.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -13,8 +13,8 @@ use tempfile::TempDir;
 use crate::mcp_rust;
 use crate::world::JACKLINE;
 
-/// What stands before a server.
-const WRAP: [&str; 4] = [JACKLINE, "mcp", "wrap", "--"];
+/// The command that starts the proxy in front of a server.
+const WRAP_COMMAND: [&str; 4] = [JACKLINE, "mcp", "wrap", "--"];
 
 const DEFINITION: &str = "
 version: 1
@@ -24,57 +24,58 @@ rules:
   - name: keep
     tool: write_file
     when: 'args.path.endsWith(\"keep.txt\")'
-    deny: This file stays as it is. Write another one.
+    deny: This file must not change. Write another one.
     examples: { deny: [{ path: /a/keep.txt }], allow: [{ path: /a/b }] }
 ";
 
-/// Where the servers and their client are.
-pub(crate) fn modules() -> PathBuf {
+/// The directory with the servers and their client.
+pub(crate) fn mcp_modules() -> PathBuf {
     let named = std::env::vars_os().find(|(name, _)| name == "JACKLINE_TEST_MCP");
-    let Some((_, place)) = named else {
-        panic!("JACKLINE_TEST_MCP names no servers; use `cargo xtask test --clients`");
+    let Some((_, directory)) = named else {
+        panic!("JACKLINE_TEST_MCP is not set; run `cargo xtask test --clients`");
     };
-    PathBuf::from(place)
+    PathBuf::from(directory)
 }
 
-fn program(server: &str) -> PathBuf {
-    modules().join(format!("node_modules/@modelcontextprotocol/{server}/dist/index.js"))
+fn server_program(server: &str) -> PathBuf {
+    mcp_modules().join(format!("node_modules/@modelcontextprotocol/{server}/dist/index.js"))
 }
 
-/// A server that speaks streamable HTTP; it is ended with this.
-struct Elsewhere {
+/// A server with streamable HTTP. It is killed when this value is dropped.
+struct HttpServerProcess {
     child: Child,
     url: String,
 }
 
-impl Elsewhere {
+impl HttpServerProcess {
     fn start() -> Self {
-        // Whoever takes the port in between makes the test fail, and not pass.
+        // If another process takes the port in between, the test fails instead of passing wrongly.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut command = Command::new("node");
-        command.arg(program("server-everything")).arg("streamableHttp");
+        command.arg(server_program("server-everything")).arg("streamableHttp");
         command.env("PORT", port.to_string()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        assert!(lines.any(|line| line.unwrap().contains("listening")), "it never began");
-        // What it says later must find a reader.
+        assert!(lines.any(|line| line.unwrap().contains("listening")), "the server did not start");
+        // Drains the error output, so that the server never blocks on it.
         std::thread::spawn(move || lines.for_each(drop));
         Self { child, url: format!("http://localhost:{port}/mcp") }
     }
 }
 
-impl Drop for Elsewhere {
+impl Drop for HttpServerProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-struct World {
+/// A workspace with a definition for the proxy, and files for the servers.
+struct McpServerWorld {
     root: TempDir,
 }
 
-impl World {
+impl McpServerWorld {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join("jackline.yaml"), DEFINITION).unwrap();
@@ -86,44 +87,50 @@ impl World {
         self.root.path().canonicalize().unwrap().join("files")
     }
 
-    /// What the client gets of a server; the tools first.
-    fn ask(&self, before: &[&str], server: &str, about: &str, calls: &Value) -> Vec<Value> {
-        let program = program(server).display().to_string();
-        self.ask_words(&[before, &["node", &program, about]].concat(), calls)
+    /// Returns the answers of a server: the tools first, then one answer per call.
+    fn call_server(&self, before: &[&str], server: &str, about: &str, calls: &Value) -> Vec<Value> {
+        let program = server_program(server).display().to_string();
+        self.call_command(&[before, &["node", &program, about]].concat(), calls)
     }
 
-    /// What the client gets of what these words start.
-    fn ask_words(&self, words: &[&str], calls: &Value) -> Vec<Value> {
+    /// Returns the answers of the server that a command starts.
+    fn call_command(&self, command_line: &[&str], calls: &Value) -> Vec<Value> {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients/mcp_client.mjs");
         let mut command = Command::new("node");
         command.current_dir(self.root.path()).env("JACKLINE_HOME", self.root.path().join("home"));
-        command.arg(script).arg(modules()).arg(calls.to_string());
-        let output = command.args(words).output().unwrap();
-        let complaints = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{complaints}");
+        command.arg(script).arg(mcp_modules()).arg(calls.to_string());
+        let output = command.args(command_line).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
         let lines = String::from_utf8(output.stdout).unwrap();
         lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// What the Rust client gets of a server.
-    fn ask_in_rust(&self, before: &[&str], server: &str, about: &str, calls: &Value) -> Vec<Value> {
-        let program = program(server).display().to_string();
-        self.ask_words_in_rust(&[before, &["node", &program, about]].concat(), calls)
+    /// The same with the Rust client.
+    fn call_server_in_rust(
+        &self,
+        before: &[&str],
+        server: &str,
+        about: &str,
+        calls: &Value,
+    ) -> Vec<Value> {
+        let program = server_program(server).display().to_string();
+        self.call_command_in_rust(&[before, &["node", &program, about]].concat(), calls)
     }
 
-    fn ask_words_in_rust(&self, words: &[&str], calls: &Value) -> Vec<Value> {
-        let (first, rest) = words.split_first().unwrap();
+    fn call_command_in_rust(&self, command_line: &[&str], calls: &Value) -> Vec<Value> {
+        let (first, rest) = command_line.split_first().unwrap();
         let mut command = Command::new(first);
         command.current_dir(self.root.path()).env("JACKLINE_HOME", self.root.path().join("home"));
         command.args(rest);
-        mcp_rust::ask(command, calls)
+        mcp_rust::call_tools(command, calls)
     }
 
-    fn wrapped(&self, server: &str, about: &str, calls: &Value) -> Vec<Value> {
-        self.ask(&WRAP, server, about, calls)
+    fn call_wrapped_server(&self, server: &str, about: &str, calls: &Value) -> Vec<Value> {
+        self.call_server(&WRAP_COMMAND, server, about, calls)
     }
 
-    fn prove(&self) {
+    fn verify_and_replay(&self) {
         for command in ["verify", "replay"] {
             let mut run = Command::new(JACKLINE);
             run.current_dir(self.root.path()).env("JACKLINE_HOME", self.root.path().join("home"));
@@ -132,8 +139,8 @@ impl World {
     }
 }
 
-/// Calls of `server-everything` of many kinds.
-fn everything() -> Value {
+/// Calls of `server-everything` that return different kinds of content.
+fn everything_calls() -> Value {
     json!([
         {"name": "echo", "arguments": {"message": "Grüße"}},
         {"name": "get-sum", "arguments": {"a": 1, "b": 2}},
@@ -146,38 +153,38 @@ fn everything() -> Value {
     ])
 }
 
-/// What the client would have got without us.
-fn without_ours(mut answers: Vec<Value>) -> Vec<Value> {
+/// Removes the page tool of the proxy, so that the answers can be compared with the direct ones.
+fn without_page_tool(mut answers: Vec<Value>) -> Vec<Value> {
     let tools = answers.first_mut().and_then(Value::as_array_mut).unwrap();
     assert_eq!(tools.pop().unwrap().get("name"), Some(&json!("jackline_page")));
     answers
 }
 
 #[test]
-#[ignore = "wants servers from npm; run by `cargo xtask test --clients`"]
-fn server_everything_answers_the_same_behind_the_guard() {
-    let (world, calls) = (World::new(), everything());
-    let direct = world.ask(&[], "server-everything", "stdio", &calls);
-    let wrapped = world.wrapped("server-everything", "stdio", &calls);
-    assert_eq!(without_ours(wrapped), direct);
-    world.prove();
+#[ignore = "needs servers from npm; run with `cargo xtask test --clients`"]
+fn server_everything_gives_the_same_answers_behind_the_guard() {
+    let (world, calls) = (McpServerWorld::new(), everything_calls());
+    let direct = world.call_server(&[], "server-everything", "stdio", &calls);
+    let wrapped = world.call_wrapped_server("server-everything", "stdio", &calls);
+    assert_eq!(without_page_tool(wrapped), direct);
+    world.verify_and_replay();
 }
 
 #[test]
-#[ignore = "wants servers from npm; run by `cargo xtask test --clients`"]
-fn server_everything_elsewhere_answers_the_same_behind_the_guard() {
-    let (world, calls) = (World::new(), everything());
-    let direct = world.ask(&[], "server-everything", "stdio", &calls);
-    let server = Elsewhere::start();
-    let wrapped = world.ask_words(&[JACKLINE, "mcp", "wrap", "--url", &server.url], &calls);
-    assert_eq!(without_ours(wrapped), direct);
-    world.prove();
+#[ignore = "needs servers from npm; run with `cargo xtask test --clients`"]
+fn server_everything_over_http_gives_the_same_answers_behind_the_guard() {
+    let (world, calls) = (McpServerWorld::new(), everything_calls());
+    let direct = world.call_server(&[], "server-everything", "stdio", &calls);
+    let server = HttpServerProcess::start();
+    let wrapped = world.call_command(&[JACKLINE, "mcp", "wrap", "--url", &server.url], &calls);
+    assert_eq!(without_page_tool(wrapped), direct);
+    world.verify_and_replay();
 }
 
 #[test]
-#[ignore = "wants servers from npm; run by `cargo xtask test --clients`"]
-fn server_filesystem_is_guarded_and_a_file_of_5_mb_comes_in_pages() {
-    let world = World::new();
+#[ignore = "needs servers from npm; run with `cargo xtask test --clients`"]
+fn server_filesystem_is_guarded_and_a_file_of_5_mb_is_split_into_pages() {
+    let world = McpServerWorld::new();
     let lines: Vec<String> = (0..400_000).map(|n| format!("line {n}\n")).collect();
     let whole = lines.concat();
     let at = |name: &str| world.files().join(name).display().to_string();
@@ -189,23 +196,27 @@ fn server_filesystem_is_guarded_and_a_file_of_5_mb_comes_in_pages() {
         {"name": "read_text_file", "arguments": {"path": at("new.txt")}},
     ]);
     let files = world.files().display().to_string();
-    let answers = world.wrapped("server-filesystem", &files, &calls);
+    let answers = world.call_wrapped_server("server-filesystem", &files, &calls);
     let result = |at: usize| answers.get(at).and_then(|answer| answer.get("result")).unwrap();
     assert_eq!(fs::read_to_string(at("new.txt")).unwrap(), "hello");
     assert_eq!(result(2).get("isError"), Some(&json!(true)));
-    assert!(result(2).to_string().contains("This file stays as it is"), "{}", result(2));
+    assert!(result(2).to_string().contains("This file must not change"), "{}", result(2));
     assert!(!fs::exists(at("keep.txt")).unwrap());
     assert!(result(3).get("text").and_then(Value::as_str) == Some(&whole));
     assert!(result(3).get("pages").and_then(Value::as_u64) > Some(50));
-    assert_eq!(result(3).get("structured"), Some(&json!(["content"])), "the client insists on it");
+    assert_eq!(
+        result(3).get("structured"),
+        Some(&json!(["content"])),
+        "the client requires structured content"
+    );
     assert_eq!(result(4).pointer("/content/0/text"), Some(&json!("hello")));
-    world.prove();
+    world.verify_and_replay();
 }
 
 #[test]
-#[ignore = "wants servers from npm; run by `cargo xtask test --clients`"]
-fn what_server_filesystem_reads_and_writes_is_known_without_a_declaration() {
-    let world = World::new();
+#[ignore = "needs servers from npm; run with `cargo xtask test --clients`"]
+fn reads_and_writes_of_server_filesystem_are_known_without_a_declaration() {
+    let world = McpServerWorld::new();
     let definition = "version: 1\nname: test/reads\npolicies: [ read_before_write: {} ]\n";
     fs::write(world.root.path().join("jackline.yaml"), definition).unwrap();
     let at = |name: &str| world.files().join(name).display().to_string();
@@ -226,7 +237,7 @@ fn what_server_filesystem_reads_and_writes_is_known_without_a_declaration() {
         {"name": "move_file", "arguments": {"source": at("b.txt"), "destination": at("c.txt")}},
     ]);
     let files = world.files().display().to_string();
-    let answers = world.wrapped("server-filesystem", &files, &calls);
+    let answers = world.call_wrapped_server("server-filesystem", &files, &calls);
     let result = |at: usize| answers.get(at).and_then(|answer| answer.get("result")).unwrap();
     let refused = |at: usize| result(at).get("isError") == Some(&json!(true));
     let refusals: Vec<usize> = (1..=10).filter(|at| refused(*at)).collect();
@@ -237,23 +248,23 @@ fn what_server_filesystem_reads_and_writes_is_known_without_a_declaration() {
     assert_eq!(fs::read_to_string(at("a.txt")).unwrap(), "new");
     assert_eq!(fs::read_to_string(at("b.txt")).unwrap(), "new");
     assert_eq!(fs::read_to_string(at("c.txt")).unwrap(), "one\ntwo\nthree\n");
-    world.prove();
+    world.verify_and_replay();
 }
 
 #[test]
-#[ignore = "wants servers from npm; run by `cargo xtask test --clients`"]
-fn the_rust_client_gets_the_same_of_server_everything() {
-    let (world, calls) = (World::new(), everything());
-    let direct = world.ask_in_rust(&[], "server-everything", "stdio", &calls);
-    let wrapped = world.ask_in_rust(&WRAP, "server-everything", "stdio", &calls);
-    assert_eq!(without_ours(wrapped), direct);
-    world.prove();
+#[ignore = "needs servers from npm; run with `cargo xtask test --clients`"]
+fn the_rust_client_gets_the_same_answers_from_server_everything() {
+    let (world, calls) = (McpServerWorld::new(), everything_calls());
+    let direct = world.call_server_in_rust(&[], "server-everything", "stdio", &calls);
+    let wrapped = world.call_server_in_rust(&WRAP_COMMAND, "server-everything", "stdio", &calls);
+    assert_eq!(without_page_tool(wrapped), direct);
+    world.verify_and_replay();
 }
 
 #[test]
-#[ignore = "wants servers from npm; run by `cargo xtask test --clients`"]
-fn the_rust_client_is_refused_and_turns_pages() {
-    let world = World::new();
+#[ignore = "needs servers from npm; run with `cargo xtask test --clients`"]
+fn the_rust_client_gets_denials_and_reads_all_pages() {
+    let world = McpServerWorld::new();
     let lines: Vec<String> = (0..400_000).map(|n| format!("line {n}\n")).collect();
     let at = |name: &str| world.files().join(name).display().to_string();
     fs::write(at("long.txt"), lines.concat()).unwrap();
@@ -262,19 +273,19 @@ fn the_rust_client_is_refused_and_turns_pages() {
         {"name": "read_text_file", "arguments": {"path": at("long.txt")}},
     ]);
     let files = world.files().display().to_string();
-    let answers = world.ask_in_rust(&WRAP, "server-filesystem", &files, &calls);
+    let answers = world.call_server_in_rust(&WRAP_COMMAND, "server-filesystem", &files, &calls);
     let [_, refused, long] = answers.as_slice() else { panic!("{} answers", answers.len()) };
     assert_eq!(refused.get("isError"), Some(&json!(true)));
-    assert!(refused.to_string().contains("This file stays as it is"), "{refused}");
+    assert!(refused.to_string().contains("This file must not change"), "{refused}");
     assert!(!fs::exists(at("keep.txt")).unwrap());
     assert!(long.get("text").and_then(Value::as_str) == Some(&lines.concat()));
-    world.prove();
+    world.verify_and_replay();
 }
 
 #[test]
-#[ignore = "run with the others by `cargo xtask test --clients`"]
+#[ignore = "run with `cargo xtask test --clients`"]
 fn the_rust_client_uses_the_workspace_tools() {
-    let world = World::new();
+    let world = McpServerWorld::new();
     let long: Vec<String> = (1..=900).map(|n| format!("line {n}\n")).collect();
     fs::write(world.root.path().join("long.txt"), long.concat()).unwrap();
     let calls = json!([
@@ -284,7 +295,7 @@ fn the_rust_client_uses_the_workspace_tools() {
         {"name": "read_fil", "arguments": {}},
         {"name": "search", "arguments": {"pattern": "no such text", "path": "files"}},
     ]);
-    let answers = world.ask_words_in_rust(&[JACKLINE, "mcp", "serve"], &calls);
+    let answers = world.call_command_in_rust(&[JACKLINE, "mcp", "serve"], &calls);
     let [tools, first, second, refused, unknown, nothing] = answers.as_slice() else {
         panic!("{} answers", answers.len())
     };
@@ -298,5 +309,5 @@ fn the_rust_client_uses_the_workspace_tools() {
     assert!(!fs::exists(world.root.path().join("keep.txt")).unwrap());
     assert_eq!(unknown["structuredContent"]["error"]["code"], "unknown_tool", "{unknown}");
     assert!(field(nothing, "guidance").is_object(), "{nothing}");
-    world.prove();
+    world.verify_and_replay();
 }

@@ -1,5 +1,5 @@
-// The official client: calls tools of the server that the words after `--` start, and
-// prints what it got, one JSON value a line. Pages are turned to the end.
+// The official client. It starts the server with the given command line, calls its tools, and
+// prints each answer as one line of JSON. It reads all pages of a result.
 import { join } from "node:path";
 
 const [modules, calls, ...server] = process.argv.slice(2);
@@ -14,7 +14,8 @@ await client.connect(transport);
 const print = (value) => console.log(JSON.stringify(value));
 print((await client.listTools()).tools);
 for (const { name, arguments: given } of JSON.parse(calls)) {
-  // How often is a race of its own: the client drops what comes with the result.
+  // The number of progress messages depends on timing: the client drops those that arrive with the
+  // result.
   let progress = false;
   const onprogress = () => (progress = true);
   const call = (name, given) =>

@@ -1,12 +1,12 @@
-//! The client reads its settings again while a call runs: a script that takes the guard
-//! out of them must not get the next call through.
+//! Tests of settings that change during a call: a script that removes the guard from the settings
+//! must not get the next call through.
 
 use jackline_clients::claude::CLIENT;
 use jackline_clients::installation::HookEntry;
-use jackline_model::scripted::Script;
-use jackline_setup::live::Seen;
+use jackline_model::scripted::ModelScript;
+use jackline_setup::live::LiveOutcome;
 
-use crate::world::{JACKLINE, World, bash, hooks, story};
+use crate::world::{ClientWorld, JACKLINE, bash, describe_outcome, guard_hooks};
 
 const DEFINITION: &str = r#"
 rules:
@@ -18,13 +18,13 @@ rules:
     examples: { deny: ["touch canary"], allow: ["touch other"] }
 "#;
 
-const EMPTIED: &str = "open(project, 'w').write('{}')";
-const SWITCHED_OFF: &str = r#"open(local, 'w').write('{"disableAllHooks": true}')"#;
+const EMPTY_SETTINGS: &str = "open(project, 'w').write('{}')";
+const DISABLED_HOOKS: &str = r#"open(local, 'w').write('{"disableAllHooks": true}')"#;
 
-/// A script changes the settings, gives the client the time to notice, and then the
-/// agent does what it may not.
-fn play(world: &World, hooks: &[HookEntry], change: &str) -> Seen {
-    // The names are put together only when it runs: no rule sees them before.
+/// A script changes the settings and gives the client time to notice. Then the agent makes a call
+/// that the rule denies.
+fn play_change(world: &ClientWorld, hooks: &[HookEntry], change: &str) -> LiveOutcome {
+    // The script assembles the file names at run time, so no rule can see them before.
     let script = format!(
         "import os, time\n\
          folder = '.cla' + 'ude'\n\
@@ -32,66 +32,67 @@ fn play(world: &World, hooks: &[HookEntry], change: &str) -> Seen {
          before = open(project).read()\n\
          {change}\n\
          time.sleep(1.5)\n\
-         open('ran', 'w')\n"
+         open('finished', 'w')\n"
     );
     world.scratch.write("tool.py", &script).unwrap();
     world.scratch.install(CLIENT.installation, hooks).unwrap();
-    let seen = world.play_installed(Script::new([bash("python3 tool.py"), bash("touch canary")]));
-    assert!(world.scratch.has("ran"), "{change}: {}", story(&seen));
+    let seen =
+        world.play_installed(ModelScript::new([bash("python3 tool.py"), bash("touch canary")]));
+    assert!(world.scratch.has_path("finished"), "{change}: {}", describe_outcome(&seen));
     seen
 }
 
 fn check_guarded(change: &str) {
-    let world = World::new(DEFINITION);
-    let seen = play(&world, &hooks(JACKLINE), change);
-    assert!(!world.scratch.has("canary"), "{change}: {}", story(&seen));
-    world.prove();
+    let world = ClientWorld::new(DEFINITION);
+    let seen = play_change(&world, &guard_hooks(JACKLINE), change);
+    assert!(!world.scratch.has_path("canary"), "{change}: {}", describe_outcome(&seen));
+    world.verify_and_replay();
 }
 
 #[test]
 #[ignore = "needs the client: cargo xtask test --clients"]
-fn settings_that_a_script_empties_or_removes_do_not_take_the_guard_out() {
-    check_guarded(EMPTIED);
+fn settings_that_a_script_empties_or_removes_do_not_remove_the_guard() {
+    check_guarded(EMPTY_SETTINGS);
     check_guarded("os.remove(project)");
     check_guarded("os.rename(folder, 'elsewhere')");
 }
 
 #[test]
 #[ignore = "needs the client: cargo xtask test --clients"]
-fn hooks_that_a_script_switches_off_still_run() {
-    check_guarded(SWITCHED_OFF);
+fn hooks_that_a_script_disables_still_run() {
+    check_guarded(DISABLED_HOOKS);
     check_guarded(r#"open(local, 'w').write('{"env": {"PATH": "/nowhere"}}')"#);
 }
 
-/// For one value of a wrong type the client ignores the whole file, with all hooks in it.
+/// If one value has a wrong type, the client ignores the whole file, including all hooks.
 #[test]
 #[ignore = "needs the client: cargo xtask test --clients"]
-fn settings_that_the_client_would_ignore_do_not_take_the_guard_out() {
-    for odd in [r#"{"model": 5,"#, r#"{"permissions": "x","#] {
-        check_guarded(&format!("open(project, 'w').write(before.replace('{{', '{odd}', 1))"));
+fn settings_that_the_client_would_ignore_do_not_remove_the_guard() {
+    for invalid in [r#"{"model": 5,"#, r#"{"permissions": "x","#] {
+        check_guarded(&format!("open(project, 'w').write(before.replace('{{', '{invalid}', 1))"));
     }
 }
 
-/// Whoever kills the guard while it looks at new settings gets none.
+/// If the guard is killed while it checks new settings, the client keeps the old ones.
 #[test]
 #[ignore = "needs the client: cargo xtask test --clients"]
-fn a_guard_that_is_killed_at_new_settings_stays() {
-    for change in [EMPTIED, SWITCHED_OFF] {
-        let world = World::new(DEFINITION);
-        let seen = play(&world, &world.wrapped("ConfigChange", "kill -9 $$"), change);
-        assert!(!world.scratch.has("canary"), "{change}: {}", story(&seen));
+fn a_guard_that_is_killed_while_it_checks_new_settings_stays_active() {
+    for change in [EMPTY_SETTINGS, DISABLED_HOOKS] {
+        let world = ClientWorld::new(DEFINITION);
+        let seen = play_change(&world, &world.wrapper_hooks("ConfigChange", "kill -9 $$"), change);
+        assert!(!world.scratch.has_path("canary"), "{change}: {}", describe_outcome(&seen));
     }
 }
 
-/// What this is good for: without it the client drops the guard.
+/// Shows why the hook is needed: without it, the client drops the guard.
 #[test]
 #[ignore = "needs the client: cargo xtask test --clients"]
-fn a_client_that_does_not_ask_about_its_settings_is_open() {
-    for change in [EMPTIED, SWITCHED_OFF] {
-        let world = World::new(DEFINITION);
-        let mut hooks = hooks(JACKLINE);
+fn a_client_without_the_config_change_hook_drops_the_guard() {
+    for change in [EMPTY_SETTINGS, DISABLED_HOOKS] {
+        let world = ClientWorld::new(DEFINITION);
+        let mut hooks = guard_hooks(JACKLINE);
         hooks.retain(|hook| hook.event != "ConfigChange");
-        let seen = play(&world, &hooks, change);
-        assert!(world.scratch.has("canary"), "{change}: {}", story(&seen));
+        let seen = play_change(&world, &hooks, change);
+        assert!(world.scratch.has_path("canary"), "{change}: {}", describe_outcome(&seen));
     }
 }

@@ -1,111 +1,116 @@
-//! A scratch workspace with a definition, the client in it, and what it left behind.
+//! A scratch workspace with a definition, the real client that runs in it, and access to the state
+//! that a run leaves.
 
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use jackline_clients::claude::CLIENT;
-use jackline_clients::claude::settings::{PINNED, hooks_for};
-use jackline_clients::hook_line::shell_word;
+use jackline_clients::claude::settings::{TESTED_VERSION, hooks_for};
+use jackline_clients::hook_line::quote_shell_word;
 use jackline_clients::installation::HookEntry;
 use jackline_host::agent_above;
-use jackline_model::scripted::{Script, Step};
-use jackline_setup::live::{Run, SUBAGENT, Scratch, Seen};
+use jackline_model::scripted::{ModelScript, ScriptStep};
+use jackline_setup::live::{LiveOutcome, LiveRun, SUBAGENT_PROMPT, ScratchHome};
 use serde_json::{Value, json};
 
 pub(crate) const JACKLINE: &str = env!("CARGO_BIN_EXE_jackline");
 
-/// The client's program.
-pub(crate) fn client() -> PathBuf {
+/// Returns the path of the client program.
+pub(crate) fn client_program() -> PathBuf {
     let named = std::env::vars_os().find(|(name, _)| name == "JACKLINE_TEST_CLAUDE");
     let Some((_, program)) = named else {
-        panic!("JACKLINE_TEST_CLAUDE names no client; use `cargo xtask test --clients`");
+        panic!("JACKLINE_TEST_CLAUDE is not set; run `cargo xtask test --clients`");
     };
     PathBuf::from(program)
 }
 
-/// Starts a sub-agent, which the client does in the background.
-pub(crate) fn subagent() -> Step {
-    let call = CLIENT.live.subagent_call(SUBAGENT);
-    Step::call(call.tool, call.input)
+/// Starts a sub-agent. The client runs it in the background.
+pub(crate) fn start_subagent() -> ScriptStep {
+    let call = CLIENT.live.subagent_call(SUBAGENT_PROMPT);
+    ScriptStep::call(call.tool, call.input)
 }
 
-/// What is installed for the client, with the program in it that is the guard.
-pub(crate) fn hooks(guard: &str) -> Vec<HookEntry> {
-    hooks_for(PINNED, &shell_word(guard))
+/// The hook entries that Jackline installs, with `guard` as the guard program.
+pub(crate) fn guard_hooks(guard: &str) -> Vec<HookEntry> {
+    hooks_for(TESTED_VERSION, &quote_shell_word(guard))
 }
 
-pub(crate) struct World {
-    pub(crate) scratch: Scratch,
+/// A scratch workspace in which the real client runs.
+pub(crate) struct ClientWorld {
+    pub(crate) scratch: ScratchHome,
 }
 
-impl World {
-    /// A workspace whose `jackline.yaml` holds `definition`.
+impl ClientWorld {
+    /// Creates a workspace with `definition` as its `jackline.yaml`.
     pub(crate) fn new(definition: &str) -> Self {
-        let scratch = Scratch::new().unwrap();
+        let scratch = ScratchHome::new().unwrap();
         scratch.write("jackline.yaml", definition).unwrap();
         Self { scratch }
     }
 
     /// Runs the client with the real guard.
-    pub(crate) fn play(&self, script: Script) -> Seen {
-        self.play_guarded(&hooks(JACKLINE), script)
+    pub(crate) fn play(&self, script: ModelScript) -> LiveOutcome {
+        self.play_guarded(&guard_hooks(JACKLINE), script)
     }
 
-    /// Runs it with another one.
-    pub(crate) fn play_guarded(&self, hooks: &[HookEntry], script: Script) -> Seen {
+    /// Runs the client with the given hooks.
+    pub(crate) fn play_guarded(&self, hooks: &[HookEntry], script: ModelScript) -> LiveOutcome {
         self.scratch.install(CLIENT.installation, hooks).unwrap();
         self.play_installed(script)
     }
 
-    /// Runs it with what is installed.
-    pub(crate) fn play_installed(&self, script: Script) -> Seen {
-        to_its_end(Run::new(&CLIENT, &client(), &self.scratch, script))
+    /// Runs the client with the hooks that are installed.
+    pub(crate) fn play_installed(&self, script: ModelScript) -> LiveOutcome {
+        play_to_end(LiveRun::new(&CLIENT, &client_program(), &self.scratch, script))
     }
 
-    /// Runs it with the real guard, and with the MCP servers that `.mcp.json` names.
-    pub(crate) fn play_with_servers(&self, allowed_tools: &str, script: Script) -> Seen {
-        self.scratch.install(CLIENT.installation, &hooks(JACKLINE)).unwrap();
-        let client = client();
-        let mut run = Run::new(&CLIENT, &client, &self.scratch, script);
+    /// Runs the client with the real guard and with the MCP servers of `.mcp.json`.
+    pub(crate) fn play_with_servers(
+        &self,
+        allowed_tools: &str,
+        script: ModelScript,
+    ) -> LiveOutcome {
+        self.scratch.install(CLIENT.installation, &guard_hooks(JACKLINE)).unwrap();
+        let client = client_program();
+        let mut run = LiveRun::new(&CLIENT, &client, &self.scratch, script);
         (run.allowed_tools, run.servers) = (allowed_tools, Some(".mcp.json"));
-        to_its_end(run)
+        play_to_end(run)
     }
 
-    /// A person comes back to the latest session, and says something.
-    pub(crate) fn play_on(&self, prompt: &str, script: Script) -> Seen {
-        let client = client();
-        let mut run = Run::new(&CLIENT, &client, &self.scratch, script);
+    /// Resumes the latest session with a new prompt.
+    pub(crate) fn resume_and_play(&self, prompt: &str, script: ModelScript) -> LiveOutcome {
+        let client = client_program();
+        let mut run = LiveRun::new(&CLIENT, &client, &self.scratch, script);
         (run.prompt, run.resumes) = (prompt, true);
-        to_its_end(run)
+        play_to_end(run)
     }
 
-    /// A guard that is the real one, with something done first where a call names
-    /// `trigger`.
-    pub(crate) fn wrapped(&self, trigger: &str, first: &str) -> Vec<HookEntry> {
+    /// Hooks that run the command `first` when a call contains `trigger`, and then the real guard.
+    pub(crate) fn wrapper_hooks(&self, trigger: &str, first: &str) -> Vec<HookEntry> {
         let text = format!(
             "#!/bin/sh\ninput=$(cat)\ncase $input in *{trigger}*) {first};; esac\n\
              printf %s \"$input\" | '{JACKLINE}' \"$@\"\n"
         );
         let program = self.scratch.write_program("jackline-wrapped", &text).unwrap();
-        hooks(program.to_str().unwrap())
+        guard_hooks(program.to_str().unwrap())
     }
 
-    /// The client, told to run no hooks.
+    /// The client, started with all hooks disabled.
     pub(crate) fn unguarded_client(&self) -> PathBuf {
         let text = format!(
             "#!/bin/sh\n[ \"$1\" = --version ] && exec '{0}' --version\n\
              exec '{0}' --settings '{{\"disableAllHooks\":true}}' \"$@\"\n",
-            client().display()
+            client_program().display()
         );
         self.scratch.write_program("claude", &text).unwrap()
     }
 
-    /// Runs our own program here, as a person: its exit status and what it printed.
+    /// Runs `jackline` as a person would; returns the exit status and the output.
     pub(crate) fn jackline(&self, words: &[&str]) -> (Option<i32>, String) {
         let mut command = match agent_above() {
             None => Command::new(JACKLINE),
-            // Where an agent runs these tests, its commands see nobody above them.
+            // If an agent runs these tests, a process namespace hides it from the command.
             Some(_) => {
                 let mut command = Command::new("/usr/bin/unshare");
                 command.args(["--user", "--map-current-user", "--pid", "--fork", "--kill-child"]);
@@ -113,24 +118,24 @@ impl World {
                 command
             }
         };
-        self.scratch.enter(&mut command);
+        self.scratch.configure_command(&mut command);
         let output = command.args(words).output().unwrap();
         let text = [output.stdout, output.stderr].concat();
         (output.status.code(), String::from_utf8(text).unwrap())
     }
 
-    /// The same, where it has to work.
-    pub(crate) fn person(&self, words: &[&str]) {
+    /// Runs `jackline` as a person would, and expects success.
+    pub(crate) fn run_as_person(&self, words: &[&str]) {
         let (code, text) = self.jackline(words);
         assert_eq!(code, Some(0), "{words:?}: {text}");
     }
 
-    /// Where the latest session stands.
+    /// Returns the status of the latest session.
     pub(crate) fn status(&self) -> Value {
         self.status_by(&["status", "--json"])
     }
 
-    /// Where a session stands.
+    /// Returns the status of one session.
     pub(crate) fn status_of(&self, session: &str) -> Value {
         self.status_by(&["status", session, "--json"])
     }
@@ -141,25 +146,25 @@ impl World {
         serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"))
     }
 
-    /// The code the latest session ended with.
+    /// Returns the stop code of the latest session.
     pub(crate) fn stop_code(&self) -> Value {
         self.status().pointer("/summary/stop").cloned().unwrap_or_default()
     }
 
-    /// What the safety log says: what was found, and what was done.
-    pub(crate) fn safety(&self) -> Vec<String> {
+    /// Returns each entry of the safety log as `type: action`.
+    pub(crate) fn safety_log_entries(&self) -> Vec<String> {
         let log = self.scratch.read(".jackline/safety_log.json").unwrap();
         let log: Value = serde_json::from_str(&log).unwrap();
         let events = log.get("events").and_then(Value::as_array).unwrap();
-        let word = |event: &Value, name: &str| {
+        let field = |event: &Value, name: &str| {
             event.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
         };
-        let line = |event| format!("{}: {}", word(event, "type"), word(event, "action_taken"));
+        let line = |event| format!("{}: {}", field(event, "type"), field(event, "action_taken"));
         events.iter().map(line).collect()
     }
 
-    /// Every journal a test writes is checked and replayed.
-    pub(crate) fn prove(&self) {
+    /// Checks and replays every journal. Each test does this at its end.
+    pub(crate) fn verify_and_replay(&self) {
         for command in ["verify", "replay"] {
             let (code, text) = self.jackline(&[command, "--all"]);
             assert_eq!(code, Some(0), "{command}: {text}");
@@ -167,52 +172,53 @@ impl World {
     }
 }
 
-fn to_its_end(run: Run<'_>) -> Seen {
-    let seen = run.play().unwrap();
-    assert!(!seen.timed_out, "{}", story(&seen));
+fn play_to_end(run: LiveRun<'_>) -> LiveOutcome {
+    let seen = run.run_client().unwrap();
+    assert!(!seen.timed_out, "{}", describe_outcome(&seen));
     seen
 }
 
-pub(crate) fn bash(command: &str) -> Step {
-    and_bash(Step::default(), command)
+pub(crate) fn bash(command: &str) -> ScriptStep {
+    and_bash(ScriptStep::default(), command)
 }
 
-/// One more command in the same message.
-pub(crate) fn and_bash(step: Step, command: &str) -> Step {
+/// Adds a command to the same message.
+pub(crate) fn and_bash(step: ScriptStep, command: &str) -> ScriptStep {
     let input = json!({ "command": command, "description": "a step of the script" });
     step.and_call("Bash", input)
 }
 
-/// A command that is over when the client has written down that it was called, and
-/// so what the model's answer took: it does that in its own time.
-pub(crate) fn told_call(command: &str) -> Step {
+/// A command that ends only after the client has written the call to its transcript. The client
+/// writes the transcript, and with it the token usage, asynchronously.
+pub(crate) fn recorded_call(command: &str) -> ScriptStep {
     static CALLS: AtomicU32 = AtomicU32::new(0);
-    let mark = format!("told-{}", CALLS.fetch_add(1, Ordering::Relaxed));
-    let told = format!("grep -rq {mark} \"$HOME/.claude/projects\"");
-    bash(&format!("{command}; until {told}; do sleep 0.02; done"))
+    let marker = format!("recorded-{}", CALLS.fetch_add(1, Ordering::Relaxed));
+    let is_recorded = format!("grep -rq {marker} \"$HOME/.claude/projects\"");
+    bash(&format!("{command}; until {is_recorded}; do sleep 0.02; done"))
 }
 
-/// Who acts: the agent itself, or a sub-agent in the background.
-pub(crate) const ACTORS: [(&str, Option<&str>); 2] = [("main", None), ("sub", Some(SUBAGENT))];
+/// The actors: the main agent, and a sub-agent in the background.
+pub(crate) const ACTORS: [(&str, Option<&str>); 2] =
+    [("main", None), ("sub", Some(SUBAGENT_PROMPT))];
 
-/// Both of them do what they may and then what they may not.
-pub(crate) fn script_of_both() -> Script {
-    let main = [bash("touch witness-main"), subagent(), bash("touch canary-main")];
+/// Both actors run an allowed command and then a denied command.
+pub(crate) fn main_and_subagent_script() -> ModelScript {
+    let main = [bash("touch witness-main"), start_subagent(), bash("touch canary-main")];
     let sub = [bash("touch witness-sub"), bash("touch canary-sub")];
-    Script::new(main).part(SUBAGENT, sub)
+    ModelScript::new(main).part(SUBAGENT_PROMPT, sub)
 }
 
-/// Whether the client says that the guard has ended its run.
-pub(crate) fn was_halted(seen: &Seen) -> bool {
+/// Returns whether the client reports that a hook stopped its run.
+pub(crate) fn was_halted(seen: &LiveOutcome) -> bool {
     let halted = |line: &Value| line.get("terminal_reason") == Some(&"hook_stopped".into());
-    seen.said.iter().any(halted)
+    seen.output_lines.iter().any(halted)
 }
 
-/// What happened, for whoever reads that a test failed.
-pub(crate) fn story(seen: &Seen) -> String {
+/// Describes a run for the message of a failed assertion.
+pub(crate) fn describe_outcome(seen: &LiveOutcome) -> String {
     let kinds: Vec<_> = seen.requests.iter().map(|request| &request.kind).collect();
-    let informs = |line: &&Value| line.get("subtype") == Some(&"informational".into());
-    let said: Vec<&Value> = seen.said.iter().filter(informs).collect();
-    let results = ACTORS.map(|(name, marker)| (name, seen.results(marker)));
-    format!("{}\n{results:#?}\n{kinds:?}\n{said:#?}", seen.summary())
+    let is_informational = |line: &&Value| line.get("subtype") == Some(&"informational".into());
+    let messages: Vec<&Value> = seen.output_lines.iter().filter(is_informational).collect();
+    let results = ACTORS.map(|(name, marker)| (name, seen.tool_results(marker)));
+    format!("{}\n{results:#?}\n{kinds:?}\n{messages:#?}", seen.summary())
 }

@@ -1,14 +1,14 @@
-//! A real model in this process, under real schemas.
+//! Tests of a real model in this process, with real schemas.
 //!
-//! These tests want a GGUF file in `JACKLINE_TEST_GGUF`, and are built with the feature
-//! `local-model` only; `cargo xtask test --local-model` fetches the file and runs them. What
-//! a small model says is often nonsense. What is tested is that it is of the right form, that
-//! it ends, and what is said where it can't.
+//! These tests need a GGUF file in `JACKLINE_TEST_GGUF`, and are built only with the feature
+//! `local-model`. `cargo xtask test --local-model` downloads the file and runs them. The answers of
+//! a small model are often nonsense. The tests check that the answers match their schema, that they
+//! end, and that errors are reported.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
-mod ends;
-mod files;
-mod forms;
+mod answer_limits;
+mod model_files;
+mod model_requests;
 mod run;
-mod world;
+mod schemas;

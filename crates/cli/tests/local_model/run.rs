@@ -1,4 +1,4 @@
-//! `jackline run` with a model of this machine.
+//! Tests of `jackline run` with a local model.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -6,11 +6,11 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::world::gguf;
+use crate::model_requests::model_file;
 
 const JACKLINE: &str = env!("CARGO_BIN_EXE_jackline");
 
-/// A task for it, within little time.
+/// Runs a task with low limits.
 fn run(directory: &TempDir, model: &str) -> Output {
     let root = directory.path();
     let workspace = root.join("workspace");
@@ -29,19 +29,20 @@ fn run(directory: &TempDir, model: &str) -> Output {
 }
 
 #[test]
-fn a_run_with_a_model_of_this_machine_ends_with_a_stop_code() {
+fn a_run_with_a_local_model_ends_with_a_stop_code() {
     let directory = tempfile::tempdir().unwrap();
-    let path = gguf();
+    let path = model_file();
     let model = format!("{{ provider: local, name: \"{}\", window: 1024 }}", path.display());
     let output = run(&directory, &model);
-    let said = String::from_utf8(output.stdout).unwrap();
-    let events: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let output_text = String::from_utf8(output.stdout).unwrap();
+    let events: Vec<Value> =
+        output_text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let last = events.last().unwrap_or_else(|| panic!("{:?}", output.stderr));
     println!("{last}");
-    assert_eq!(last["event"], "ended", "{said}");
+    assert_eq!(last["event"], "ended", "{output_text}");
     assert!(last["stop"]["code"].is_string(), "{last}");
-    let asked = events.iter().filter(|event| event["event"] == "asking").count();
-    assert!(asked > 0, "{said}");
+    let request_count = events.iter().filter(|event| event["event"] == "asking").count();
+    assert!(request_count > 0, "{output_text}");
     let replay = Command::new(JACKLINE)
         .args(["replay", "--all"])
         .env("JACKLINE_HOME", directory.path().join("home"))
@@ -51,10 +52,10 @@ fn a_run_with_a_model_of_this_machine_ends_with_a_stop_code() {
 }
 
 #[test]
-fn a_model_that_is_not_there_is_said_before_anything_is_done() {
+fn a_missing_model_file_is_reported_before_anything_runs() {
     let directory = tempfile::tempdir().unwrap();
     let output = run(&directory, "local:nowhere.gguf");
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("nowhere.gguf` can't be read: No such file"), "{said}");
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("nowhere.gguf` can't be read: No such file"), "{errors}");
 }

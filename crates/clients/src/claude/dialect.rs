@@ -1,4 +1,4 @@
-//! Claude Code as a dialect of the hook server.
+//! The hook dialect of Claude Code.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -9,112 +9,121 @@ use jackline_engine::{ActorId, SessionId, Timestamp, Verdict};
 use serde_json::Value;
 
 use super::hooks::ClaudeHook;
-use super::usage::{Usage, Whose, uncounted};
-use super::{answer, reload, translate};
+use super::usage::{AnswerUsage, TranscriptOwner, uncounted_usage};
+use super::{answer, settings_change, translate};
 use crate::dialect::{
-    Abilities, AnswerTexts, Dialect, HookCall, HookPayload, HookReply, HookReport, Malformed,
-    UsageSource,
+    AnswerTexts, ClientAbilities, Dialect, HookCall, HookPayload, HookReply, HookReport,
+    PayloadError, UsageSource,
 };
+use crate::hook_environment::{HookEnvironment, read_variable};
 use crate::payload::PayloadFields;
-use crate::surroundings::{Surroundings, variable};
 
-/// Where the client says which directory it was started in.
+/// The client puts its start directory into this variable.
 pub(super) const PROJECT_VARIABLE: &str = "CLAUDE_PROJECT_DIR";
 
-/// How Claude Code spells events and answers.
+/// Reads payloads of Claude Code and writes its answers.
 pub struct ClaudeDialect;
 
 impl Dialect for ClaudeDialect {
-    fn abilities(&self) -> Abilities {
-        Abilities { blocks_stops: true, replaces_outputs: true }
+    fn abilities(&self) -> ClientAbilities {
+        ClientAbilities { blocks_stops: true, replaces_outputs: true }
     }
 
-    fn surroundings(&self) -> Surroundings {
+    fn read_environment(&self) -> HookEnvironment {
         let attended = is_attended(
-            variable("CLAUDE_CODE_SESSION_ATTENDED").as_deref(),
-            variable("CLAUDE_CODE_ENTRYPOINT").as_deref(),
+            read_variable("CLAUDE_CODE_SESSION_ATTENDED").as_deref(),
+            read_variable("CLAUDE_CODE_ENTRYPOINT").as_deref(),
         );
-        Surroundings::of_process(variable(PROJECT_VARIABLE).map(PathBuf::from), attended)
+        HookEnvironment::of_process(read_variable(PROJECT_VARIABLE).map(PathBuf::from), attended)
     }
 
-    fn parse(&self, input: &[u8], at: &Surroundings) -> Result<HookPayload, Malformed> {
+    fn parse_payload(
+        &self,
+        input: &[u8],
+        at: &HookEnvironment,
+    ) -> Result<HookPayload, PayloadError> {
         let mut fields = PayloadFields::parse(input)?;
-        let Some(Value::String(name)) = fields.any("hook_event_name") else {
-            return Err(Malformed::Missing("hook_event_name"));
+        let Some(Value::String(name)) = fields.take_any("hook_event_name") else {
+            return Err(PayloadError::Missing("hook_event_name"));
         };
-        let hook = ClaudeHook::named(&name);
+        let hook = ClaudeHook::by_name(&name);
         let call = HookCall {
             hook: hook.name(),
             moment: hook.moment(),
-            session: session_of(&fields, at),
+            session: parse_session(&fields, at),
             stop_blocked: fields.flag("stop_hook_active"),
         };
         Ok(HookPayload { call, fields })
     }
 
-    fn objection(&self, payload: &HookPayload, at: &Surroundings) -> Option<String> {
-        reload::objection(&payload.fields, at)
+    fn reject_settings(&self, payload: &HookPayload, at: &HookEnvironment) -> Option<String> {
+        settings_change::reject_settings(&payload.fields, at)
     }
 
-    fn translate(&self, payload: HookPayload, at: &Surroundings) -> Result<HookReport, Malformed> {
+    fn translate_payload(
+        &self,
+        payload: HookPayload,
+        at: &HookEnvironment,
+    ) -> Result<HookReport, PayloadError> {
         translate::translate(payload, at)
     }
 
-    fn render(&self, call: &HookCall, verdict: &Verdict, texts: AnswerTexts) -> HookReply {
-        answer::render(ClaudeHook::of(call), verdict, texts)
+    fn render_verdict(&self, call: &HookCall, verdict: &Verdict, texts: AnswerTexts) -> HookReply {
+        answer::render_verdict(ClaudeHook::of_call(call), verdict, texts)
     }
 
-    fn hold(&self, _: &HookCall, reason: &str) -> HookReply {
-        answer::hold(reason)
+    fn render_block(&self, _: &HookCall, reason: &str) -> HookReply {
+        answer::render_block(reason)
     }
 
-    fn broken(&self, call: Option<&HookCall>, text: &str) -> HookReply {
+    fn render_fault(&self, call: Option<&HookCall>, text: &str) -> HookReply {
         match call {
-            Some(call) => answer::broken(ClaudeHook::of(call), call.stop_blocked, text),
+            Some(call) => answer::render_fault(ClaudeHook::of_call(call), call.stop_blocked, text),
             None => HookReply::refusal(text),
         }
     }
 }
 
-/// The session: the run that the client works for, else by its id or by the file that the
-/// client keeps of it.
-fn session_of(fields: &PayloadFields, at: &Surroundings) -> Option<SessionId> {
+/// The session of the run that the client works for. Without a run, the session id in the payload
+/// or the name of the client's transcript file.
+fn parse_session(fields: &PayloadFields, at: &HookEnvironment) -> Option<SessionId> {
     if let Some(run) = &at.run {
         return Some(run.clone());
     }
-    let text = |field: &str| fields.peek(field).filter(|text| !text.is_empty());
+    let text = |field: &str| fields.peek_text(field).filter(|text| !text.is_empty());
     let file = || Path::new(text("transcript_path")?).file_stem()?.to_str();
     SessionId::parse(text("session_id").or_else(file)?).ok()
 }
 
-/// Newer clients say it; of older ones every entry point but `cli` is a program
-/// that drives the client.
+/// Newer clients report whether a person is present. For older clients, every entry point except
+/// `cli` is a program that drives the client.
 fn is_attended(attended: Option<&OsStr>, entrypoint: Option<&OsStr>) -> bool {
     match attended {
-        Some(said) => said == "1",
+        Some(flag) => flag == "1",
         None => entrypoint.is_some_and(|entrypoint| entrypoint == "cli"),
     }
 }
 
-/// A transcript, as a place where token counts stand.
+/// A transcript of the client, as a source of token counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct TranscriptUsage {
+pub(super) struct TranscriptUsageSource {
     path: PathBuf,
-    whose: Whose,
+    owner: TranscriptOwner,
 }
 
-impl TranscriptUsage {
-    /// The transcript of the answers that a hook may look for: at the hooks that come once after
-    /// each, when all calls of it are over, or there were none. The client writes late, so what is
-    /// left of a turn is looked for before the next one begins, before what comes after a
-    /// compaction is compared with it, and when the client leaves.
+impl TranscriptUsageSource {
+    /// Finds the transcript to read at this hook.
+    ///
+    /// We read it at hooks that come once after each model answer, when its calls are finished or
+    /// it had none. The client writes late. So we read the rest of a turn before the next turn
+    /// begins, at the start of a session (also after a compaction), and when the client exits.
     pub(super) fn of(
         hook: ClaudeHook,
         fields: &PayloadFields,
         transcript: Option<PathBuf>,
         sub_agent: Option<&ActorId>,
     ) -> Option<Self> {
-        let looks = matches!(
+        let reads_usage = matches!(
             hook,
             ClaudeHook::PostToolBatch
                 | ClaudeHook::Stop
@@ -123,37 +132,39 @@ impl TranscriptUsage {
                 | ClaudeHook::UserPromptSubmit
                 | ClaudeHook::SessionEnd
         );
-        if !looks {
+        if !reads_usage {
             return None;
         }
         let Some(id) = sub_agent.map(ActorId::as_str) else {
-            return Some(Self { path: transcript?, whose: Whose::Main });
+            return Some(Self { path: transcript?, owner: TranscriptOwner::MainAgent });
         };
-        let named = fields.peek("agent_transcript_path").map(PathBuf::from);
-        let harmless = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-        // Only the end of a sub-agent says where it is; the client keeps them here.
-        let beside = || {
-            let directory = transcript.filter(|_| harmless)?.with_extension("").join("subagents");
+        let reported = fields.peek_text("agent_transcript_path").map(PathBuf::from);
+        let is_plain_name = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+        // Only `SubagentStop` reports the path of the transcript. The client stores it here.
+        let default_path = || {
+            let directory =
+                transcript.filter(|_| is_plain_name)?.with_extension("").join("subagents");
             Some(directory.join(format!("agent-{id}.jsonl")))
         };
-        Some(Self { path: named.or_else(beside)?, whose: Whose::SubAgent })
+        Some(Self { path: reported.or_else(default_path)?, owner: TranscriptOwner::SubAgent })
     }
 }
 
-impl UsageSource for TranscriptUsage {
-    fn uncounted(
+impl UsageSource for TranscriptUsageSource {
+    fn uncounted_usage(
         &self,
         is_counted: &mut dyn FnMut(&UsageReported, Option<Timestamp>) -> bool,
     ) -> Vec<UsageReported> {
-        let used = uncounted(&self.path, self.whose, |used, at| is_counted(&report(used), at));
-        used.iter().map(report).collect()
+        let used =
+            uncounted_usage(&self.path, self.owner, |used, at| is_counted(&usage_event(used), at));
+        used.iter().map(usage_event).collect()
     }
 }
 
-/// What an answer of the model used. Told twice it counts once, by its message; where the client
-/// gives none, by its numbers.
-fn report(used: &Usage) -> UsageReported {
-    let Usage { input, cache_read, cache_creation, output, unknown, .. } = *used;
+/// Token counts of one model answer. An answer that is reported twice counts once: the request id
+/// is the message id, or made from the numbers if the client gives no id.
+fn usage_event(used: &AnswerUsage) -> UsageReported {
+    let AnswerUsage { input, cache_read, cache_creation, output, unknown, .. } = *used;
     let numbers = || {
         if unknown {
             return "unread".to_owned();
@@ -176,32 +187,32 @@ fn report(used: &Usage) -> UsageReported {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dialect::Moment;
+    use crate::dialect::HookMoment;
 
     #[test]
-    fn an_event_without_a_name_is_an_error_and_an_unknown_one_is_not() {
-        let at = Surroundings::of_process(None, false);
-        let parse = |text: &str| ClaudeDialect.parse(text.as_bytes(), &at);
+    fn a_payload_without_an_event_name_is_an_error_and_an_unknown_event_is_not() {
+        let at = HookEnvironment::of_process(None, false);
+        let parse = |text: &str| ClaudeDialect.parse_payload(text.as_bytes(), &at);
         for text in ["{}", r#"{"hook_event_name":null}"#, r#"{"hook_event_name":["Stop"]}"#] {
-            assert_eq!(parse(text), Err(Malformed::Missing("hook_event_name")));
+            assert_eq!(parse(text), Err(PayloadError::Missing("hook_event_name")));
         }
         let payload = parse(r#"{"hook_event_name":"Tomorrow"}"#).unwrap();
-        assert_eq!((payload.call.moment, payload.call.hook), (Moment::Unknown, ""));
+        assert_eq!((payload.call.moment, payload.call.hook), (HookMoment::Unrecognised, ""));
         for hook in ClaudeHook::ALL {
             let payload = parse(&format!(r#"{{"hook_event_name":"{}"}}"#, hook.name())).unwrap();
-            assert_eq!(ClaudeHook::of(&payload.call), *hook);
+            assert_eq!(ClaudeHook::of_call(&payload.call), *hook);
         }
     }
 
     #[test]
-    fn a_person_sits_at_a_client_that_says_so() {
-        let of = |attended: Option<&str>, entrypoint: Option<&str>| {
-            is_attended(attended.map(OsStr::new), entrypoint.map(OsStr::new))
+    fn the_client_reports_whether_a_person_is_present() {
+        let attended = |flag: Option<&str>, entrypoint: Option<&str>| {
+            is_attended(flag.map(OsStr::new), entrypoint.map(OsStr::new))
         };
-        assert!(of(Some("1"), Some("sdk-cli")));
-        assert!(!of(Some("0"), Some("cli")));
-        assert!(of(None, Some("cli")));
-        assert!(!of(None, Some("sdk-cli")));
-        assert!(!of(None, None));
+        assert!(attended(Some("1"), Some("sdk-cli")));
+        assert!(!attended(Some("0"), Some("cli")));
+        assert!(attended(None, Some("cli")));
+        assert!(!attended(None, Some("sdk-cli")));
+        assert!(!attended(None, None));
     }
 }

@@ -1,8 +1,8 @@
 //! The hooks of Claude Code, and the fields of their payloads.
 
-use crate::dialect::{HookCall, Moment};
+use crate::dialect::{HookCall, HookMoment};
 
-/// Fields that are known and change no decision.
+/// Payload fields that we recognise and that affect no decision.
 pub(super) const IGNORED_FIELDS: [&str; 15] = [
     "prompt_id",
     "effort",
@@ -23,19 +23,19 @@ pub(super) const IGNORED_FIELDS: [&str; 15] = [
 
 macro_rules! hooks {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// What happened, in the client's words.
+        /// An event at which the client calls a hook.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum ClaudeHook {
             $($(#[$doc])* $name,)*
-            /// Something that we know nothing about.
+            /// An event that this version does not recognise.
             Other,
         }
 
         impl ClaudeHook {
-            /// Every event that is known.
+            /// Every event that this version recognises.
             pub const ALL: &'static [ClaudeHook] = &[$(ClaudeHook::$name,)*];
 
-            /// The name in the client's words.
+            /// The client's name of the event; empty for `Other`.
             pub fn name(self) -> &'static str {
                 match self {
                     $(Self::$name => stringify!($name),)*
@@ -47,23 +47,23 @@ macro_rules! hooks {
 }
 
 hooks! {
-    /// A session begins, comes back, or goes on after a compaction.
+    /// A session starts, is resumed, or continues after a compaction.
     SessionStart,
-    /// A person, or the client itself, says something to the agent.
+    /// A person or the client itself sends a prompt to the agent.
     UserPromptSubmit,
-    /// A tool is about to run. The gate.
+    /// A tool is about to run. This is the gate.
     PreToolUse,
     /// A tool has run.
     PostToolUse,
     /// A tool has failed.
     PostToolUseFailure,
-    /// All calls of one answer of the model are over.
+    /// All tool calls of one model answer have finished.
     PostToolBatch,
     /// The client itself refused a call.
     PermissionDenied,
     /// The agent wants to end its turn.
     Stop,
-    /// A sub-agent begins.
+    /// A sub-agent starts.
     SubagentStart,
     /// A sub-agent wants to end.
     SubagentStop,
@@ -71,36 +71,36 @@ hooks! {
     PreCompact,
     /// The context was compacted.
     PostCompact,
-    /// The session is over.
+    /// The session has ended.
     SessionEnd,
-    /// The settings have changed, and are about to be read again.
+    /// The settings have changed, and the client is about to reload them.
     ConfigChange,
 }
 
 impl ClaudeHook {
-    /// The hook of a call.
-    pub(super) fn of(call: &HookCall) -> Self {
-        Self::named(call.hook)
+    /// The hook that was called.
+    pub(super) fn of_call(call: &HookCall) -> Self {
+        Self::by_name(call.hook)
     }
 
-    /// The hook with this name.
-    pub(super) fn named(name: &str) -> Self {
+    /// The hook with this name, or `Other`.
+    pub(super) fn by_name(name: &str) -> Self {
         Self::ALL.iter().copied().find(|hook| hook.name() == name).unwrap_or(Self::Other)
     }
 
-    /// When it is called.
-    pub(super) fn moment(self) -> Moment {
+    /// When the client calls this hook.
+    pub(super) fn moment(self) -> HookMoment {
         match self {
-            Self::PreToolUse => Moment::BeforeCall,
-            Self::PostToolBatch => Moment::AfterCalls,
-            Self::Stop => Moment::Stop,
-            Self::ConfigChange => Moment::SettingsChange,
-            Self::Other => Moment::Unknown,
-            _ => Moment::Report,
+            Self::PreToolUse => HookMoment::BeforeCall,
+            Self::PostToolBatch => HookMoment::AfterCalls,
+            Self::Stop => HookMoment::Stop,
+            Self::ConfigChange => HookMoment::SettingsChange,
+            Self::Other => HookMoment::Unrecognised,
+            _ => HookMoment::Other,
         }
     }
 
-    /// Whether an objection keeps something from happening here.
+    /// Whether an answer at this hook can block an action.
     pub(super) fn is_gate(self) -> bool {
         matches!(self, Self::PreToolUse | Self::UserPromptSubmit | Self::Stop | Self::SubagentStop)
     }

@@ -1,95 +1,101 @@
-//! Where Claude Code keeps its settings and MCP servers.
+//! Where Claude Code stores its settings and MCP servers.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::places::{HOME_VARIABLE, claude_file, claude_home};
-use super::settings::{self, PINNED, SHUTS_SINCE};
-use super::{CLIENT, NAME};
-use crate::hook_line::program_of;
-use crate::installation::{HookEntry, Installation, LocationError, Scope, ServerFile};
+use super::claude_paths::{HOME_VARIABLE, claude_file, claude_home};
+use super::settings::{self, FAILS_CLOSED_SINCE, TESTED_VERSION};
+use super::{CLIENT, CLIENT_ID};
+use crate::hook_line::parse_program;
+use crate::installation::{HookEntry, InstallScope, Installation, LocationError, McpServerFile};
 use crate::settings_text::SettingsError;
-use crate::version::Version;
+use crate::version::ClientVersion;
 
-/// Where the owner of a machine puts settings.
-const OWNER_SETTINGS: &str = "/etc/claude-code/managed-settings.json";
+/// Settings of the administrator of the machine.
+const ADMINISTRATOR_SETTINGS: &str = "/etc/claude-code/managed-settings.json";
 
-/// The key under which the client keeps MCP servers.
-const SERVERS: &str = "mcpServers";
+/// The key of the client's MCP servers.
+const SERVERS_KEY: &str = "mcpServers";
 
-/// The settings of Claude Code.
+/// Reads and changes the settings of Claude Code.
 pub(super) struct ClaudeInstallation;
 
 impl Installation for ClaudeInstallation {
-    fn tried_version(&self) -> Version {
-        PINNED
+    fn tested_version(&self) -> ClientVersion {
+        TESTED_VERSION
     }
 
-    fn shuts_since(&self) -> Option<Version> {
-        Some(SHUTS_SINCE)
+    fn fails_closed_since(&self) -> Option<ClientVersion> {
+        Some(FAILS_CLOSED_SINCE)
     }
 
-    fn settings_file(&self, project: &Path, scope: Scope) -> Result<PathBuf, LocationError> {
+    fn settings_file(&self, project: &Path, scope: InstallScope) -> Result<PathBuf, LocationError> {
         match scope {
-            Scope::Project => Ok(project.join(".claude/settings.json")),
-            Scope::Local => Ok(project.join(".claude/settings.local.json")),
-            Scope::User => {
+            InstallScope::Project => Ok(project.join(".claude/settings.json")),
+            InstallScope::Local => Ok(project.join(".claude/settings.local.json")),
+            InstallScope::User => {
                 let home = claude_home().ok_or(LocationError::NoHome)?;
                 Ok(home.join("settings.json"))
             }
         }
     }
 
-    fn owner_settings(&self) -> Vec<PathBuf> {
-        vec![PathBuf::from(OWNER_SETTINGS)]
+    fn administrator_settings(&self) -> Vec<PathBuf> {
+        vec![PathBuf::from(ADMINISTRATOR_SETTINGS)]
     }
 
-    fn hooks_for(&self, version: Version, program: &str) -> Vec<HookEntry> {
+    fn hooks_for(&self, version: ClientVersion, program: &str) -> Vec<HookEntry> {
         settings::hooks_for(version, program)
     }
 
-    fn add(&self, text: &str, hooks: &[HookEntry]) -> Result<String, SettingsError> {
-        settings::install(text, hooks)
+    fn add_hooks(&self, text: &str, hooks: &[HookEntry]) -> Result<String, SettingsError> {
+        settings::add_hooks(text, hooks)
     }
 
-    fn remove(&self, text: &str, original: Option<&str>) -> Result<String, SettingsError> {
-        settings::remove(text, original)
+    fn remove_hooks(&self, text: &str, original: Option<&str>) -> Result<String, SettingsError> {
+        settings::remove_hooks(text, original)
     }
 
     fn own_hooks(&self, text: &str) -> Vec<(String, Value)> {
-        settings::ours(text)
+        settings::own_hooks(text)
     }
 
     fn program_of(&self, handler: &Value) -> Option<String> {
-        program_of(handler.get("command").and_then(Value::as_str)?, NAME)
+        parse_program(handler.get("command").and_then(Value::as_str)?, CLIENT_ID)
     }
 
     fn is_blank(&self, text: &str) -> bool {
         settings::is_blank(text)
     }
 
-    fn silenced_by(&self, text: &str) -> Option<&'static str> {
-        settings::silencer(text)
+    fn disabling_key(&self, text: &str) -> Option<&'static str> {
+        settings::disabling_key(text)
     }
 
-    fn ignored_for(&self, version: Option<Version>, path: &Path, text: &str) -> Vec<String> {
+    fn ignore_reasons(
+        &self,
+        version: Option<ClientVersion>,
+        path: &Path,
+        text: &str,
+    ) -> Vec<String> {
         let (title, place) = (CLIENT.title, path.display());
         let mut reasons = Vec::new();
-        if let Some(line) = settings::loose_line(text) {
-            // The file of the other scope is read for itself.
+        if let Some(line) = settings::first_invalid_line(text) {
+            // The client reads the file of the other scope separately.
             let other = if path.ends_with("settings.local.json") { "--user" } else { "--local" };
             reasons.push(format!(
-                "{title} takes no comments and no commas at the end of a list, and ignores all of \
-                 `{place}` for them, as in line {line}; take them out, or keep them, take the \
-                 guard out of that file with `--uninstall` and install with `{other}`"
+                "{title} accepts no comments and no trailing commas, so it ignores all of \
+                 `{place}` because of line {line}; remove them, or keep them and move the guard to \
+                 another file: take it out with `--uninstall` and install it with `{other}`"
             ));
         }
-        let misfit = settings::misfit(text).filter(|_| version.is_some_and(|own| own < PINNED));
+        let misfit = settings::rejected_entry(text)
+            .filter(|_| version.is_some_and(|own| own < TESTED_VERSION));
         reasons.extend(misfit.map(|misfit| {
             format!(
-                "{misfit} in `{place}`: older versions of {title} ignore the whole file for that; \
-                 mend it, or update the client"
+                "{misfit} in `{place}`: older versions of {title} ignore the whole file for this; \
+                 fix it, or update the client"
             )
         }));
         reasons
@@ -98,22 +104,26 @@ impl Installation for ClaudeInstallation {
     fn server_file(
         &self,
         project: &Path,
-        scope: Scope,
-    ) -> Result<Option<ServerFile>, LocationError> {
-        let servers = SERVERS.to_owned();
-        if scope == Scope::Project {
+        scope: InstallScope,
+    ) -> Result<Option<McpServerFile>, LocationError> {
+        let servers = SERVERS_KEY.to_owned();
+        if scope == InstallScope::Project {
             let path = project.join(".mcp.json");
-            return Ok(Some(ServerFile { path, place: vec![servers], is_clients: false }));
+            return Ok(Some(McpServerFile {
+                path,
+                key_path: vec![servers],
+                is_written_by_client: false,
+            }));
         }
         let path = claude_file().ok_or(LocationError::NoHome)?;
-        let place = if scope == Scope::User {
+        let place = if scope == InstallScope::User {
             vec![servers]
         } else {
             let real = project.canonicalize().unwrap_or_else(|_| project.to_owned());
             let name = real.to_str().ok_or(LocationError::NotUtf8 { path: real.clone() })?;
             vec!["projects".to_owned(), name.to_owned(), servers]
         };
-        Ok(Some(ServerFile { path, place, is_clients: true }))
+        Ok(Some(McpServerFile { path, key_path: place, is_written_by_client: true }))
     }
 
     fn scratch_variables(&self, home: &Path) -> Vec<(&'static str, PathBuf)> {

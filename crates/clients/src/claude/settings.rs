@@ -1,28 +1,28 @@
-//! Our entries in the settings of Claude Code.
+//! Adds our hooks to the settings of Claude Code and removes them.
 //!
-//! The file is a person's, and stays as they wrote it: comments, commas, order,
-//! indentation and other people's hooks. We add our own entries, know them
-//! again by their command, and take exactly those out again.
+//! The file belongs to a person and stays as they wrote it: comments, commas, order, indentation
+//! and hooks of other programs. We add our own entries, recognise them later by their command, and
+//! remove exactly those.
 
 mod events;
-mod plain;
+mod recognised_settings;
 
-use jackline_engine::json::kind_of;
+use jackline_engine::json::describe_type;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::{Map, Value, json};
 
-use super::NAME;
-use crate::hook_line::program_of;
+use super::CLIENT_ID;
+use crate::hook_line::parse_program;
 use crate::installation::HookEntry;
-use crate::settings_text::{BYTE_ORDER_MARK, once, parse, value, value_of};
+use crate::settings_text::{BYTE_ORDER_MARK, check_keys_once, parse, parse_value, tree_value};
 
 pub use crate::settings_text::SettingsError;
-pub use crate::settings_text::{is_blank, is_strict, loose_line};
-pub use events::{PINNED, SHUTS_SINCE, hooks_for};
-pub use plain::doubtful;
+pub use crate::settings_text::{first_invalid_line, is_blank, is_valid_for_client};
+pub use events::{FAILS_CLOSED_SINCE, TESTED_VERSION, hooks_for};
+pub use recognised_settings::doubtful_key;
 
-/// Variables on which it depends which guard is asked, or whether one is.
-const TRUSTED: [&str; 9] = [
+/// Variables that decide which guard the hooks start, or whether they start one.
+const TRUSTED_VARIABLES: [&str; 9] = [
     "PATH",
     "HOME",
     "SHELL",
@@ -34,34 +34,33 @@ const TRUSTED: [&str; 9] = [
     "CLAUDE_CODE_SIMPLE",
 ];
 
-/// How others of them begin.
-const TRUSTED_FAMILIES: [&str; 4] = ["JACKLINE", "XDG_", "LD_", "BASH_FUNC_"];
+/// Prefixes of more such variables.
+const TRUSTED_PREFIXES: [&str; 4] = ["JACKLINE", "XDG_", "LD_", "BASH_FUNC_"];
 
-/// The settings with these hooks in them. What holds them already comes back
-/// byte for byte.
-pub fn install(text: &str, hooks: &[HookEntry]) -> Result<String, SettingsError> {
-    edit(text, |root| {
+/// The settings with these hooks added. Settings that have them already are returned byte for byte.
+pub fn add_hooks(text: &str, hooks: &[HookEntry]) -> Result<String, SettingsError> {
+    edit_own_entries(text, |root| {
         let settings = root.object_value_or_set();
         let events = settings.object_value_or_set("hooks");
         for property in events.properties() {
             let name = property.decoded_name().unwrap_or_default();
             if !hooks.iter().any(|hook| hook.event == name)
                 && let Some(groups) = property.array_value()
-                && take_out(&groups, None)
+                && remove_entries(&groups, None)
                 && groups.elements().is_empty()
             {
                 property.remove();
             }
         }
-        hooks.iter().for_each(|hook| put(&events, hook));
+        hooks.iter().for_each(|hook| put_hook(&events, hook));
     })
 }
 
-/// The settings without our hooks. Lists that only we filled go with them,
-/// unless they were there, and empty, in the original.
-pub fn remove(text: &str, original: Option<&str>) -> Result<String, SettingsError> {
-    let original = original.and_then(|text| value_of(text).ok()).unwrap_or_default();
-    edit(text, |root| {
+/// The settings without our hooks. Lists that are empty then are removed too, unless the original
+/// settings had them.
+pub fn remove_hooks(text: &str, original: Option<&str>) -> Result<String, SettingsError> {
+    let original = original.and_then(|text| parse_value(text).ok()).unwrap_or_default();
+    edit_own_entries(text, |root| {
         let Some(hooks) = root.object_value().and_then(|settings| settings.get("hooks")) else {
             return;
         };
@@ -71,7 +70,7 @@ pub fn remove(text: &str, original: Option<&str>) -> Result<String, SettingsErro
         for property in events.properties() {
             let name = property.decoded_name().unwrap_or_default();
             let Some(groups) = property.array_value() else { continue };
-            let ours = take_out(&groups, None);
+            let ours = remove_entries(&groups, None);
             if ours && groups.elements().is_empty() && was.and_then(|was| was.get(&name)).is_none()
             {
                 property.remove();
@@ -84,44 +83,45 @@ pub fn remove(text: &str, original: Option<&str>) -> Result<String, SettingsErro
     })
 }
 
-/// Our own hooks in there: the event, and what is run at it.
-pub fn ours(text: &str) -> Vec<(String, Value)> {
-    let settings = value_of(text).unwrap_or_default();
+/// Our own hooks in a settings text: the event and its handler.
+pub fn own_hooks(text: &str) -> Vec<(String, Value)> {
+    let settings = parse_value(text).unwrap_or_default();
     let events = settings.get("hooks").and_then(Value::as_object);
-    let mut found = Vec::new();
+    let mut own_hooks = Vec::new();
     for (event, groups) in events.into_iter().flatten() {
         let groups = groups.as_array().into_iter().flatten();
         let handlers = groups.filter_map(|group| group.get("hooks")?.as_array()).flatten();
         let ours = handlers.filter(|handler| is_ours(handler));
-        found.extend(ours.map(|handler| (event.clone(), handler.clone())));
+        own_hooks.extend(ours.map(|handler| (event.clone(), handler.clone())));
     }
-    found
+    own_hooks
 }
 
-/// The key in there that keeps our hooks from running.
-pub fn silencer(text: &str) -> Option<&'static str> {
-    let settings = value_of(text).ok()?;
+/// The key in these settings that keeps our hooks from running.
+pub fn disabling_key(text: &str) -> Option<&'static str> {
+    let settings = parse_value(text).ok()?;
     ["disableAllHooks", "allowManagedHooksOnly"]
         .into_iter()
         .find(|key| settings.get(*key).is_some_and(|value| *value == Value::Bool(true)))
 }
 
-/// A variable that these settings put into the environment of the hooks, and
-/// that decides which program they run and what it believes.
-pub fn redirects(text: &str) -> Option<String> {
-    let settings = value_of(text).ok()?;
+/// A variable that these settings set for the hooks and that decides which program they run or how
+/// it works.
+pub fn guard_variable(text: &str) -> Option<String> {
+    let settings = parse_value(text).ok()?;
     let variables = settings.get("env")?.as_object()?;
     variables.keys().find(|name| is_trusted(name)).cloned()
 }
 
 fn is_trusted(variable: &str) -> bool {
-    TRUSTED.contains(&variable) || TRUSTED_FAMILIES.iter().any(|it| variable.starts_with(it))
+    TRUSTED_VARIABLES.contains(&variable)
+        || TRUSTED_PREFIXES.iter().any(|it| variable.starts_with(it))
 }
 
-/// An entry of somebody else's that the client does not take, and for whose
-/// sake older versions ignore the whole file.
-pub fn misfit(text: &str) -> Option<String> {
-    let settings = value_of(text).ok()?;
+/// An entry that the client rejects and that is not ours. Older versions ignore the whole file
+/// because of it.
+pub fn rejected_entry(text: &str) -> Option<String> {
+    let settings = parse_value(text).ok()?;
     let events = settings.get("hooks")?.as_object()?;
     for (event, groups) in events {
         for (at, group) in groups.as_array()?.iter().enumerate() {
@@ -141,27 +141,30 @@ pub fn misfit(text: &str) -> Option<String> {
     None
 }
 
-/// Edits a text, and makes sure that nothing but our own entries changed.
-fn edit(text: &str, change: impl FnOnce(&CstRootNode)) -> Result<String, SettingsError> {
+/// Edits a text, and checks that only our own entries changed.
+fn edit_own_entries(
+    text: &str,
+    change: impl FnOnce(&CstRootNode),
+) -> Result<String, SettingsError> {
     let bare = text.strip_prefix(BYTE_ORDER_MARK);
     let root = parse(bare.unwrap_or(text))?;
-    let before = value(&root);
-    check(&root, &before)?;
+    let before = tree_value(&root);
+    check_types(&root, &before)?;
     change(&root);
     let edited = root.to_string();
-    let after = value_of(&edited).map_err(|_| SettingsError::Entangled)?;
-    if without_ours(after) != without_ours(before) {
-        return Err(SettingsError::Entangled);
+    let after = parse_value(&edited).map_err(|_| SettingsError::WouldChangeOthers)?;
+    if without_own_entries(after) != without_own_entries(before) {
+        return Err(SettingsError::WouldChangeOthers);
     }
     Ok(if bare.is_some() { format!("{BYTE_ORDER_MARK}{edited}") } else { edited })
 }
 
-/// Whether the places that we want to write to are what they have to be.
-fn check(root: &CstRootNode, settings: &Value) -> Result<(), SettingsError> {
-    let shape = |what: &str, expected, got: &Value| SettingsError::Shape {
+/// Checks that the values we want to change have the expected type.
+fn check_types(root: &CstRootNode, settings: &Value) -> Result<(), SettingsError> {
+    let shape = |what: &str, expected, got: &Value| SettingsError::WrongType {
         what: what.to_owned(),
         expected,
-        got: kind_of(got),
+        got: describe_type(got),
     };
     if root.value().is_none() {
         return Ok(());
@@ -169,58 +172,58 @@ fn check(root: &CstRootNode, settings: &Value) -> Result<(), SettingsError> {
     let Some(object) = root.object_value() else {
         return Err(shape("the whole file", "an object", settings));
     };
-    once(&object, |name| name == "hooks")?;
+    check_keys_once(&object, |name| name == "hooks")?;
     let Some(hooks) = settings.get("hooks") else { return Ok(()) };
     let (Some(events), Some(named)) = (object.object_value("hooks"), hooks.as_object()) else {
         return Err(shape("`hooks`", "an object", hooks));
     };
-    once(&events, |_| true)?;
+    check_keys_once(&events, |_| true)?;
     match named.iter().find(|(_, groups)| !groups.is_array()) {
         Some((event, groups)) => Err(shape(&format!("`hooks.{event}`"), "a list", groups)),
         None => Ok(()),
     }
 }
 
-/// Puts one hook where an earlier one of ours is, else at the end of the list.
-fn put(events: &CstObject, hook: &HookEntry) {
+/// Writes a hook in place of an earlier one of ours, else at the end of the list.
+fn put_hook(events: &CstObject, hook: &HookEntry) {
     let Some(groups) = events.array_value(hook.event) else {
-        events.append(hook.event, input(&Value::Array(vec![entry_of(hook)])));
+        events.append(hook.event, syntax_input(&Value::Array(vec![entry_of(hook)])));
         return;
     };
-    let kept = keep_first(&groups, hook);
-    take_out(&groups, kept);
+    let kept = update_first(&groups, hook);
+    remove_entries(&groups, kept);
     if kept.is_none() {
-        groups.append(input(&entry_of(hook)));
+        groups.append(syntax_input(&entry_of(hook)));
     }
 }
 
-/// Where an entry stands: which group of an event, and which handler in it.
-type Standing = (usize, usize);
+/// The position of an entry: the group in the list of an event, and the handler in the group.
+type EntryPosition = (usize, usize);
 
-/// Makes the first of our entries in a list what it should be. An entry that
-/// stands among other people's hooks for other tools can't stay there.
-fn keep_first(groups: &CstArray, hook: &HookEntry) -> Option<Standing> {
+/// Updates the first of our entries in a list. An entry that shares a group for other tools with
+/// hooks of other programs can't stay there.
+fn update_first(groups: &CstArray, hook: &HookEntry) -> Option<EntryPosition> {
     for (at, group) in groups.elements().into_iter().enumerate() {
         let Some(group) = group.as_object() else { continue };
         let Some(handlers) = group.array_value("hooks") else { continue };
         let handlers = handlers.elements();
         let Some(place) = handlers.iter().position(is_our_handler) else { continue };
         let first = handlers.get(place)?.as_object()?;
-        if asks_about(&group, hook) {
+        if covers_tools(&group, hook) {
             if first.to_serde_value().as_ref() != Some(&hook.handler) {
-                first.replace_with(input(&hook.handler));
+                first.replace_with(syntax_input(&hook.handler));
             }
             return Some((at, place));
         }
         if handlers.iter().all(is_our_handler) {
-            group.replace_with(input(&entry_of(hook)));
+            group.replace_with(syntax_input(&entry_of(hook)));
             return Some((at, 0));
         }
     }
     None
 }
 
-/// The entry in the list of an event.
+/// The entry for the list of an event.
 fn entry_of(hook: &HookEntry) -> Value {
     match hook.matcher {
         Some(matcher) => json!({ "matcher": matcher, "hooks": [hook.handler] }),
@@ -228,16 +231,16 @@ fn entry_of(hook: &HookEntry) -> Value {
     }
 }
 
-/// Whether a group asks us about everything that a hook is about.
-fn asks_about(group: &CstObject, hook: &HookEntry) -> bool {
+/// Whether a group covers all tools of a hook.
+fn covers_tools(group: &CstObject, hook: &HookEntry) -> bool {
     let matcher = group.get("matcher").and_then(|matcher| matcher.value());
     let Some(matcher) = matcher else { return true };
     let Some(Value::String(matcher)) = matcher.to_serde_value() else { return false };
     matcher.is_empty() || Some(matcher.as_str()) == hook.matcher.or(Some("*"))
 }
 
-/// Takes our entries out of a list, but for one; whether there were any.
-fn take_out(groups: &CstArray, kept: Option<Standing>) -> bool {
+/// Removes our entries from a list, except for one. Returns whether there were any.
+fn remove_entries(groups: &CstArray, kept: Option<EntryPosition>) -> bool {
     let mut found = false;
     for (at, group) in groups.elements().into_iter().enumerate() {
         let Some(group) = group.as_object() else { continue };
@@ -262,12 +265,15 @@ fn is_our_handler(node: &CstNode) -> bool {
 }
 
 fn is_ours(handler: &Value) -> bool {
-    handler.get("command").and_then(Value::as_str).and_then(|line| program_of(line, NAME)).is_some()
+    handler
+        .get("command")
+        .and_then(Value::as_str)
+        .and_then(|line| parse_program(line, CLIENT_ID))
+        .is_some()
 }
 
-/// What other people's settings mean: ours taken out, and with them what
-/// nothing is left of.
-fn without_ours(mut settings: Value) -> Value {
+/// The settings without our entries and without the lists that are empty then, to compare the rest.
+fn without_own_entries(mut settings: Value) -> Value {
     let Some(events) = settings.get_mut("hooks").and_then(Value::as_object_mut) else {
         return if settings.is_null() { Value::Object(Map::new()) } else { settings };
     };
@@ -282,7 +288,7 @@ fn without_ours(mut settings: Value) -> Value {
                 }
             }
         }
-        // Marked above, so that an empty list of somebody else's is not ours.
+        // Null marks the lists that we emptied. An empty list that was there before stays.
         let is_spent = |group: &Value| {
             group.get("hooks").and_then(Value::as_array).is_some_and(|all| *all == [Value::Null])
         };
@@ -297,21 +303,22 @@ fn without_ours(mut settings: Value) -> Value {
     settings
 }
 
-/// The order in which people write these keys.
-const ORDER: [&str; 6] = ["matcher", "hooks", "type", "command", "timeout", "onFailure"];
+/// The usual order of these keys.
+const KEY_ORDER: [&str; 6] = ["matcher", "hooks", "type", "command", "timeout", "onFailure"];
 
-/// A value in the form in which it can be put into a file.
-fn input(value: &Value) -> CstInputValue {
+/// A JSON value, converted for the syntax tree.
+fn syntax_input(value: &Value) -> CstInputValue {
     match value {
         Value::Null => CstInputValue::Null,
         Value::Bool(value) => CstInputValue::Bool(*value),
         Value::Number(number) => CstInputValue::Number(number.to_string()),
         Value::String(text) => CstInputValue::String(text.clone()),
-        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(syntax_input).collect()),
         Value::Object(entries) => {
             let mut entries: Vec<(&String, &Value)> = entries.iter().collect();
-            entries.sort_by_key(|(key, _)| ORDER.iter().position(|known| known == key));
-            let entries = entries.into_iter().map(|(key, value)| (key.clone(), input(value)));
+            entries.sort_by_key(|(key, _)| KEY_ORDER.iter().position(|name| name == key));
+            let entries =
+                entries.into_iter().map(|(key, value)| (key.clone(), syntax_input(value)));
             CstInputValue::Object(entries.collect())
         }
     }

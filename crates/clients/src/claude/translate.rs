@@ -1,94 +1,99 @@
-//! From the payloads of Claude Code to events.
+//! Translates the payloads of Claude Code into events.
 
 use std::path::PathBuf;
 
-use jackline_engine::event::{Called, CompactionFinished, PromptSource};
+use jackline_engine::event::{CallReference, CompactionFinished, PromptSource};
 use jackline_engine::id::IdError;
-use jackline_engine::json::digest;
+use jackline_engine::json::canonical_digest;
 use jackline_engine::wire::WireError;
 use jackline_engine::{
-    ActorId, Arguments, CallId, Event, EventId, EventKind, Payload, PromptSubmitted, SessionEnded,
-    SessionStarted, Status, StopProposed, ToolFinished, ToolName, ToolProposed,
+    ActorId, Arguments, CallId, CallStatus, Event, EventId, EventKind, Payload, PromptSubmitted,
+    SessionEnded, SessionStarted, StopProposed, ToolFinished, ToolName, ToolProposed,
 };
 use serde_json::Value;
 
-use super::dialect::TranscriptUsage;
+use super::dialect::TranscriptUsageSource;
+use super::file_tools::file_write;
 use super::hooks::{ClaudeHook, IGNORED_FIELDS};
-use super::output::Returned;
-use super::writes::file_write;
-use super::{NAME, results};
-use crate::dialect::{AskRoute, HookPayload, HookReport, Malformed, ToolOutput, UsageSource};
+use super::output_page::ClaudeToolOutput;
+use super::{CLIENT_ID, tool_results};
+use crate::dialect::{AskRoute, HookPayload, HookReport, PayloadError, ToolOutput, UsageSource};
+use crate::hook_environment::HookEnvironment;
 use crate::payload::PayloadFields;
-use crate::surroundings::Surroundings;
 use crate::typed_code::TypedCode;
 
-/// How the client begins what it says to the agent by itself.
-const HARNESS: [&str; 3] = ["<task-notification>", "<system-reminder>", "<teammate-message"];
+/// Prompts that the client itself sends to the agent begin with these.
+const CLIENT_PREFIXES: [&str; 3] =
+    ["<task-notification>", "<system-reminder>", "<teammate-message"];
 
-/// Stands in for the id of a sub-agent that has none.
-const NO_AGENT: &str = "subagent";
+/// The actor id of a sub-agent without an id.
+const NO_AGENT_ID: &str = "subagent";
 
-/// Modes of the client in which it asks a person.
+/// The permission modes in which the client asks a person.
 const ASKING_MODES: [&str; 3] = ["default", "acceptEdits", "plan"];
 
-/// Translates a payload. What a gate can't do without must be there.
+/// Translates a payload. It is an error if a field is missing that a gate needs.
 pub(super) fn translate(
     payload: HookPayload,
-    surroundings: &Surroundings,
-) -> Result<HookReport, Malformed> {
+    surroundings: &HookEnvironment,
+) -> Result<HookReport, PayloadError> {
     let HookPayload { call, mut fields } = payload;
-    let hook = ClaudeHook::of(&call);
-    let session = call.session.ok_or(Malformed::Missing("session_id"))?;
-    fields.text("session_id");
-    let transcript = fields.text("transcript_path").map(PathBuf::from);
+    let hook = ClaudeHook::of_call(&call);
+    let session = call.session.ok_or(PayloadError::Missing("session_id"))?;
+    fields.take_text("session_id");
+    let transcript = fields.take_text("transcript_path").map(PathBuf::from);
     let sub_agent = sub_agent(hook, &mut fields)?;
-    let usage = TranscriptUsage::of(hook, &fields, transcript, sub_agent.as_ref());
-    let mode = fields.text("permission_mode");
-    let asks = surroundings.attended
+    let usage = TranscriptUsageSource::of(hook, &fields, transcript, sub_agent.as_ref());
+    let mode = fields.take_text("permission_mode");
+    let asks = surroundings.has_person
         && sub_agent.is_none()
         && mode.as_deref().is_some_and(|mode| ASKING_MODES.contains(&mode));
-    let prompt = fields.peek("prompt").filter(|_| hook == ClaudeHook::UserPromptSubmit);
+    let prompt = fields.peek_text("prompt").filter(|_| hook == ClaudeHook::UserPromptSubmit);
     let actor = sub_agent.unwrap_or_else(ActorId::main);
     let mut report = HookReport {
-        asking: if asks { AskRoute::Client } else { AskRoute::Command },
-        usage: usage.map(|usage| Box::new(usage) as Box<dyn UsageSource>),
-        typed: prompt.and_then(TypedCode::parse),
-        output: Returned::of(hook, &fields).map(|output| Box::new(output) as Box<dyn ToolOutput>),
-        writes: file_write(hook, &fields),
+        ask_route: if asks { AskRoute::AskInClient } else { AskRoute::ShowCommand },
+        usage_source: usage.map(|usage| Box::new(usage) as Box<dyn UsageSource>),
+        typed_code: prompt.and_then(TypedCode::parse),
+        tool_output: ClaudeToolOutput::of(hook, &fields)
+            .map(|output| Box::new(output) as Box<dyn ToolOutput>),
+        file_write: file_write(hook, &fields),
         ..HookReport::new(session.clone(), actor.clone())
     };
-    let cwd = fields.text("cwd");
-    let told = event(hook, &mut fields, cwd, surroundings)?;
-    let Some((id, kind)) = told else { return Ok(report) };
-    // The arguments of a call that is over stand beside its result, and are no unknown field.
-    fields.object("tool_input");
+    let cwd = fields.take_text("cwd");
+    let translated = translate_event(hook, &mut fields, cwd, surroundings)?;
+    let Some((id, kind)) = translated else { return Ok(report) };
+    // A finished call repeats its arguments here. They are a recognised field, so we take them out.
+    fields.take_object("tool_input");
     let meta = fields.into_meta(hook.name(), mode.as_deref(), &IGNORED_FIELDS);
     report.events.push(Event { session, id, at: None, actor, kind, meta: Some(meta) });
     Ok(report)
 }
 
-/// The sub-agent that acts; none where it is the main agent.
-fn sub_agent(hook: ClaudeHook, fields: &mut PayloadFields) -> Result<Option<ActorId>, Malformed> {
-    let named = fields.text("agent_id").or_else(|| {
-        // Not the agent itself: its own stop would end the turn.
+/// The sub-agent that acts, or nothing for the main agent.
+fn sub_agent(
+    hook: ClaudeHook,
+    fields: &mut PayloadFields,
+) -> Result<Option<ActorId>, PayloadError> {
+    let agent_id = fields.take_text("agent_id").or_else(|| {
+        // This must not be the main agent: its stop would end the turn.
         let of_sub_agent = matches!(hook, ClaudeHook::SubagentStart | ClaudeHook::SubagentStop);
-        of_sub_agent.then(|| NO_AGENT.to_owned())
+        of_sub_agent.then(|| NO_AGENT_ID.to_owned())
     });
-    named.map(|id| parse_id("agent_id", ActorId::parse(id))).transpose()
+    agent_id.map(|id| parse_id("agent_id", ActorId::parse(id))).transpose()
 }
 
-/// What happened, with the id by which the client may tell it twice.
-type NamedKind = (Option<EventId>, EventKind);
+/// An event, and an id for events that the client may report twice.
+type IdentifiedEvent = (Option<EventId>, EventKind);
 
-fn event(
+fn translate_event(
     hook: ClaudeHook,
     fields: &mut PayloadFields,
     cwd: Option<String>,
-    surroundings: &Surroundings,
-) -> Result<Option<NamedKind>, Malformed> {
+    surroundings: &HookEnvironment,
+) -> Result<Option<IdentifiedEvent>, PayloadError> {
     let kind: EventKind = match hook {
         ClaudeHook::SessionStart => {
-            let source = fields.text("source");
+            let source = fields.take_text("source");
             if source.as_deref() == Some("compact") {
                 return Ok(Some((None, CompactionFinished::default().into())));
             }
@@ -98,20 +103,20 @@ fn event(
             let project = surroundings.project.as_ref().and_then(|path| path.to_str());
             SessionStarted {
                 workspace: project.map(ToOwned::to_owned).or(cwd),
-                client: Some(NAME.to_owned()),
-                model: fields.text("model"),
+                client: Some(CLIENT_ID.to_owned()),
+                model: fields.take_text("model"),
                 ..SessionStarted::default()
             }
             .into()
         }
-        ClaudeHook::UserPromptSubmit => prompt(fields, surroundings).into(),
-        ClaudeHook::PreToolUse => return proposed(fields, cwd).map(Some),
+        ClaudeHook::UserPromptSubmit => translate_prompt(fields, surroundings).into(),
+        ClaudeHook::PreToolUse => return translate_proposal(fields, cwd).map(Some),
         ClaudeHook::PostToolUse | ClaudeHook::PostToolUseFailure | ClaudeHook::PermissionDenied => {
-            finished(hook, fields)?.into()
+            translate_result(hook, fields)?.into()
         }
-        // The supervisor of a run reports when it ends, and asks whether it is done.
+        // The supervisor reports the end of a run and asks whether the task is done.
         ClaudeHook::Stop | ClaudeHook::SessionEnd if surroundings.run.is_some() => return Ok(None),
-        ClaudeHook::Stop | ClaudeHook::SubagentStop => stop(hook, fields).into(),
+        ClaudeHook::Stop | ClaudeHook::SubagentStop => translate_stop(hook, fields).into(),
         ClaudeHook::SubagentStart => {
             PromptSubmitted { source: PromptSource::Harness, text: None }.into()
         }
@@ -125,12 +130,12 @@ fn event(
     Ok(Some((None, kind)))
 }
 
-fn prompt(fields: &mut PayloadFields, surroundings: &Surroundings) -> PromptSubmitted {
-    let text = fields.text("prompt");
-    let source = fields.text("source");
+fn translate_prompt(fields: &mut PayloadFields, surroundings: &HookEnvironment) -> PromptSubmitted {
+    let text = fields.take_text("prompt");
+    let source = fields.take_text("source");
     let by_client = text.as_deref().is_some_and(|text| {
         let text = text.trim_start();
-        HARNESS.iter().any(|beginning| text.starts_with(beginning))
+        CLIENT_PREFIXES.iter().any(|prefix| text.starts_with(prefix))
     });
     let by_client = by_client || surroundings.run.is_some();
     let human = !by_client && source.is_none_or(|source| source == "user");
@@ -138,12 +143,15 @@ fn prompt(fields: &mut PayloadFields, surroundings: &Surroundings) -> PromptSubm
     PromptSubmitted { source, text: text.map(Payload::Inline) }
 }
 
-fn proposed(fields: &mut PayloadFields, cwd: Option<String>) -> Result<NamedKind, Malformed> {
-    let tool = fields.text("tool_name").ok_or(Malformed::Missing("tool_name"))?;
-    let args = fields.object("tool_input").ok_or(Malformed::Missing("tool_input"))?;
-    let call = fields.text("tool_use_id");
-    // Hooks may be installed twice, and are then asked twice; the second gets the answer of the
-    // first.
+fn translate_proposal(
+    fields: &mut PayloadFields,
+    cwd: Option<String>,
+) -> Result<IdentifiedEvent, PayloadError> {
+    let tool = fields.take_text("tool_name").ok_or(PayloadError::Missing("tool_name"))?;
+    let args = fields.take_object("tool_input").ok_or(PayloadError::Missing("tool_input"))?;
+    let call = fields.take_text("tool_use_id");
+    // If our hooks are installed twice, the client calls us twice. The second call gets the answer
+    // of the first.
     let id = call.as_ref().map(|call| parse_id("id", EventId::parse(call))).transpose()?;
     let proposed = ToolProposed {
         call: call.map(|call| parse_id("call", CallId::parse(call))).transpose()?,
@@ -154,49 +162,52 @@ fn proposed(fields: &mut PayloadFields, cwd: Option<String>) -> Result<NamedKind
     Ok((id, proposed.into()))
 }
 
-fn finished(hook: ClaudeHook, fields: &mut PayloadFields) -> Result<ToolFinished, Malformed> {
-    let call = fields.text("tool_use_id");
-    let tool = fields.text("tool_name").unwrap_or_default();
+fn translate_result(
+    hook: ClaudeHook,
+    fields: &mut PayloadFields,
+) -> Result<ToolFinished, PayloadError> {
+    let call = fields.take_text("tool_use_id");
+    let tool = fields.take_text("tool_name").unwrap_or_default();
     let status = match hook {
-        ClaudeHook::PostToolUse => Status::Ok,
-        ClaudeHook::PostToolUseFailure if !fields.flag("is_interrupt") => Status::Error,
-        _ => Status::Cancelled,
+        ClaudeHook::PostToolUse => CallStatus::Ok,
+        ClaudeHook::PostToolUseFailure if !fields.flag("is_interrupt") => CallStatus::Error,
+        _ => CallStatus::Cancelled,
     };
     let mut finished = ToolFinished { status, ..ToolFinished::default() };
     if hook == ClaudeHook::PostToolUse {
-        if let Some(response) = fields.any("tool_response") {
-            results::returned(&tool, response, &mut finished);
+        if let Some(response) = fields.take_any("tool_response") {
+            tool_results::add_result(&tool, response, &mut finished);
         }
     } else {
-        let error = fields.any("error").or_else(|| fields.any("reason"));
-        if let Some(text) = error.and_then(results::text_of) {
-            finished.exit_code = results::exit_code(&text);
+        let error = fields.take_any("error").or_else(|| fields.take_any("reason"));
+        if let Some(text) = error.and_then(tool_results::result_text) {
+            finished.exit_code = tool_results::parse_exit_code(&text);
             finished.result = Some(Payload::Inline(text));
         }
     }
     match call {
         Some(call) => finished.call = Some(parse_id("call", CallId::parse(call))?),
-        None => finished.of = called(tool, fields.object("tool_input")),
+        None => finished.of = called_tool(tool, fields.take_object("tool_input")),
     }
     Ok(finished)
 }
 
-/// What was called, for a client that gives its calls no ids.
-fn called(tool: String, args: Option<Value>) -> Option<Called> {
-    Some(Called { tool: ToolName::parse(tool).ok()?, args: digest(&args?) })
+/// Identifies a call by its tool and arguments, for clients that give their calls no ids.
+fn called_tool(tool: String, args: Option<Value>) -> Option<CallReference> {
+    Some(CallReference { tool: ToolName::parse(tool).ok()?, args: canonical_digest(&args?) })
 }
 
-fn stop(hook: ClaudeHook, fields: &mut PayloadFields) -> StopProposed {
+fn translate_stop(hook: ClaudeHook, fields: &mut PayloadFields) -> StopProposed {
     let running = fields.list("background_tasks").len();
-    // A sub-agent that stops is among the tasks that its own stop names.
+    // The list of a sub-agent's stop contains that sub-agent itself.
     let running = if hook == ClaudeHook::Stop { running } else { 0 };
     StopProposed {
         reason: Some("end_turn".to_owned()),
-        output: fields.text("last_assistant_message").map(Payload::Inline),
+        output: fields.take_text("last_assistant_message").map(Payload::Inline),
         background: running as u64,
     }
 }
 
-fn parse_id<T>(field: &'static str, parsed: Result<T, IdError>) -> Result<T, Malformed> {
-    parsed.map_err(|source| Malformed::Event(WireError::Id { field, source }))
+fn parse_id<T>(field: &'static str, parsed: Result<T, IdError>) -> Result<T, PayloadError> {
+    parsed.map_err(|source| PayloadError::Event(WireError::Id { field, source }))
 }

@@ -1,4 +1,4 @@
-//! A made-up client, driven through the hook server that every client has.
+//! Tests with a made-up client, through the hook server of all clients.
 
 #![expect(
     clippy::unwrap_used,

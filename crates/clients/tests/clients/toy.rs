@@ -1,4 +1,5 @@
-//! A client that exists only here: it shows that a client is one folder and one line.
+//! A client that exists only in these tests. It shows that a new client needs one folder and one
+//! entry in the list.
 
 mod dialect;
 mod installation;
@@ -7,10 +8,10 @@ mod live;
 use jackline_clients::Client;
 use jackline_engine::ClientId;
 
-/// The word of the client.
+/// The id of the client.
 pub(crate) const NAME: &str = "toy";
 
-/// The line that would stand in the list of clients.
+/// The entry for the list of clients.
 pub(crate) static TOY: Client = Client {
     id: ClientId::from_static(NAME),
     title: "Toy",
@@ -18,6 +19,6 @@ pub(crate) static TOY: Client = Client {
     installation: &installation::ToyInstallation,
     live: &live::ToyLive,
     worker: None,
-    resume: None,
+    resume_command: None,
     transcripts: None,
 };

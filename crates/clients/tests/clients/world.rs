@@ -1,4 +1,4 @@
-//! A workspace, a state home, and the hook server of the toy in a process of its own.
+//! A workspace, a state home, and the hook server of the toy client in its own process.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -12,26 +12,27 @@ use tempfile::TempDir;
 
 use crate::toy::TOY;
 
-/// The variable by which a test asks for the hook process, with its deadline in milliseconds.
+/// This variable makes the test binary act as the hook process. Its value is the deadline in
+/// milliseconds.
 const DEADLINE: &str = "JACKLINE_TOY_DEADLINE_MS";
 
 /// Longer than any test takes.
 const NO_DEADLINE_MS: u64 = 600_000;
 
 /// A workspace with a definition.
-pub(crate) struct World {
+pub(crate) struct ToyWorkspace {
     root: TempDir,
 }
 
-/// What the hook process answered.
+/// The answer of the hook process.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Answer {
+pub(crate) struct HookOutput {
     pub(crate) json: Value,
     pub(crate) stderr: String,
     pub(crate) code: Option<i32>,
 }
 
-impl World {
+impl ToyWorkspace {
     pub(crate) fn new(definition: &str) -> Self {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("work")).unwrap();
@@ -49,12 +50,12 @@ impl World {
         std::fs::read_to_string(path).unwrap()
     }
 
-    /// Sends a payload to the hook of the toy.
-    pub(crate) fn send(&self, payload: &[u8]) -> Answer {
+    /// Sends a payload to the hook of the toy client.
+    pub(crate) fn send(&self, payload: &[u8]) -> HookOutput {
         self.send_within(payload, NO_DEADLINE_MS)
     }
 
-    pub(crate) fn send_within(&self, payload: &[u8], deadline_ms: u64) -> Answer {
+    pub(crate) fn send_within(&self, payload: &[u8], deadline_ms: u64) -> HookOutput {
         let mut hook = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "world::the_hook_process", "--ignored", "--nocapture"])
             .env_clear()
@@ -70,9 +71,10 @@ impl World {
         hook.stdin.take().unwrap().write_all(payload).unwrap();
         let output = hook.wait_with_output().unwrap();
         let stdout = String::from_utf8(output.stdout).unwrap();
-        // The test harness prints before it runs the hook; the seal tells the answer from that.
+        // The test harness prints before it runs the hook. The seal marks the beginning of the
+        // answer.
         let sealed = stdout.split_once(SEAL).map(|(_, answer)| answer);
-        Answer {
+        HookOutput {
             json: sealed.map_or(Value::Null, |text| {
                 if text.is_empty() { Value::Null } else { text.parse().unwrap() }
             }),
@@ -85,7 +87,10 @@ impl World {
 #[test]
 #[ignore = "the hook process that other tests start"]
 fn the_hook_process() {
-    #[expect(clippy::disallowed_methods, reason = "the test speaks to its hook this way")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the test passes the deadline to its hook process in a variable"
+    )]
     let deadline = std::env::var(DEADLINE).unwrap();
     std::panic::set_hook(Box::new(|_| {}));
     let server = HookServer {

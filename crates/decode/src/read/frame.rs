@@ -1,75 +1,75 @@
-//! An object or array that is open.
+//! An open object or array, and other readings of inserted brackets.
 
 use serde_json::{Map, Value};
 
-/// One level of what is being read.
+/// One open object or array.
 #[derive(Default)]
-pub(super) struct Frame {
+pub(super) struct ReadFrame {
     pub(super) object: bool,
     members: Map<String, Value>,
     items: Vec<Value>,
-    /// The keys as they came, because a map may sort them.
+    /// The keys in their order in the text, because a map may sort them.
     keys: Vec<String>,
     key: Option<String>,
-    /// The column of the first member, if it begins a line.
+    /// The column of the first member, if it starts a line.
     column: Option<usize>,
-    /// Whether each member begins a line, in the column of the first.
-    aligned: bool,
-    began: usize,
-    /// Whether this can't be a mere bracket in prose any more.
-    pub(super) committed: bool,
-    /// The shape of the last member, if that is an object or array.
-    pub(super) tail: Option<Box<Tail>>,
+    /// Whether each member starts a line, in the column of the first one.
+    is_aligned: bool,
+    members_started: usize,
+    /// Whether this is certainly a document and not only a bracket in prose.
+    pub(super) is_document: bool,
+    /// The layout of the last member, if that is an object or array.
+    pub(super) last_closed: Option<Box<ClosedFrame>>,
 }
 
-/// What is left of a frame that was closed, as long as nothing follows it.
-pub(super) struct Tail {
+/// The layout of a closed frame, stored until another member follows it.
+pub(super) struct ClosedFrame {
     object: bool,
-    /// Whether its bracket was put in by us.
-    implicit: bool,
-    aligned: bool,
+    /// Whether we inserted its closing bracket.
+    is_inserted: bool,
+    is_aligned: bool,
     column: Option<usize>,
     keys: Vec<String>,
     count: usize,
-    inner: Option<Box<Tail>>,
+    inner: Option<Box<ClosedFrame>>,
 }
 
-/// Another reading: the members of the inner value, from the one numbered `from`
-/// on, may belong to the outer one. Both are on the way to what came last.
+/// Another possible reading of the text: the members of the inner value, starting with
+/// number `from`, may belong to the outer value. Both values contain the last value read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Split {
-    /// From the root to the inner one: a key, or the last item.
+pub(crate) struct BracketAlternative {
+    /// The path from the root to the inner value: keys, or `None` for the last item.
     steps: Vec<Option<String>>,
-    /// How many of the steps lead to the outer one.
-    outer: usize,
-    /// How many members stay.
-    from: usize,
-    /// The keys of the inner one in order, if it is an object.
+    /// How many of the steps lead to the outer value.
+    outer_steps: usize,
+    /// How many members stay in the inner value.
+    members_kept: usize,
+    /// The keys of the inner value in order, if it is an object.
     keys: Vec<String>,
 }
 
-impl Frame {
+impl ReadFrame {
     pub(super) fn object() -> Self {
-        Self { object: true, aligned: true, ..Self::default() }
+        Self { object: true, is_aligned: true, ..Self::default() }
     }
 
     pub(super) fn array() -> Self {
-        Self { aligned: true, ..Self::default() }
+        Self { is_aligned: true, ..Self::default() }
     }
 
-    pub(super) fn has(&self, key: &str) -> bool {
+    pub(super) fn has_key(&self, key: &str) -> bool {
         self.members.contains_key(key)
     }
 
-    /// A key was read; its value follows.
-    pub(super) fn begin(&mut self, key: String) {
+    /// Stores a key whose value follows.
+    pub(super) fn set_key(&mut self, key: String) {
         self.key = Some(key);
     }
 
-    pub(super) fn place(&mut self, value: Value) {
-        self.tail = None;
+    pub(super) fn add_value(&mut self, value: Value) {
+        self.last_closed = None;
         if !self.object {
-            self.committed |= !(value.is_number() || value.is_boolean() || value.is_null());
+            self.is_document |= !(value.is_number() || value.is_boolean() || value.is_null());
             self.items.push(value);
         } else if let Some(key) = self.key.take() {
             self.keys.push(key.clone());
@@ -77,13 +77,13 @@ impl Frame {
         }
     }
 
-    /// A member begins, in this column of its line.
-    pub(super) fn mark(&mut self, column: Option<usize>) {
-        if self.began == 0 {
+    /// Records that a member starts in this column of its line.
+    pub(super) fn record_member_start(&mut self, column: Option<usize>) {
+        if self.members_started == 0 {
             self.column = column;
         }
-        self.began += 1;
-        self.aligned &= column.is_some() && column == self.column;
+        self.members_started += 1;
+        self.is_aligned &= column.is_some() && column == self.column;
     }
 
     pub(super) fn count(&self) -> usize {
@@ -91,11 +91,11 @@ impl Frame {
     }
 
     pub(super) fn is_committed(&self) -> bool {
-        self.committed || (self.object && self.key.is_some())
+        self.is_document || (self.object && self.key.is_some())
     }
 
-    /// The step of a JSON pointer that leads to what is being read.
-    pub(super) fn step(&self) -> Option<String> {
+    /// The JSON pointer token of the value that is being read.
+    pub(super) fn pointer_token(&self) -> Option<String> {
         if self.object {
             let key: String = self.key.as_ref()?.chars().take(64).collect();
             return Some(key.replace('~', "~0").replace('/', "~1"));
@@ -103,15 +103,15 @@ impl Frame {
         Some(self.items.len().to_string())
     }
 
-    pub(super) fn take_tail(&mut self, implicit: bool) -> Tail {
-        Tail {
+    pub(super) fn take_closed(&mut self, implicit: bool) -> ClosedFrame {
+        ClosedFrame {
             object: self.object,
-            implicit,
-            aligned: self.aligned,
+            is_inserted: implicit,
+            is_aligned: self.is_aligned,
             column: self.column,
             count: self.count(),
             keys: std::mem::take(&mut self.keys),
-            inner: self.tail.take(),
+            inner: self.last_closed.take(),
         }
     }
 
@@ -120,40 +120,48 @@ impl Frame {
     }
 }
 
-/// Most readings that are named; more than that are as good as too many.
-const SPLITS_MAX: usize = 32;
+/// How many other readings are listed. A text with more of them is ambiguous.
+const ALTERNATIVES_MAX: usize = 32;
 
-/// Where brackets that were put in could stand as well.
+/// Other positions where inserted brackets could be.
 ///
-/// A bracket that is missing after the last member of the inner of two objects may
-/// be missing after any of its members, and those that follow belong to the outer
-/// one. Lines that are indented alike leave no doubt. With a level of the other kind
-/// in between, all brackets up to the outer one must be missing.
-pub(super) fn splits<'f>(
-    last: &Frame,
+/// If the bracket behind the last member of an inner object is missing, it may be missing
+/// behind any of the earlier members. The members behind it would then belong to the outer
+/// object. Consistent indentation makes the position clear. If an array is between the two
+/// objects (or an object between two arrays), all brackets in between must be missing too.
+pub(super) fn find_alternatives<'f>(
+    last: &ReadFrame,
     implicit: bool,
-    around: impl Iterator<Item = &'f Frame>,
-) -> Vec<Split> {
-    let mut levels: Vec<Level> = around.map(Level::around).collect();
+    around: impl Iterator<Item = &'f ReadFrame>,
+) -> Vec<BracketAlternative> {
+    let mut levels: Vec<NestingLevel> = around.map(NestingLevel::of_frame).collect();
     levels.reverse();
-    levels.push(Level { implicit, step: last.keys.last().cloned(), ..Level::around(last) });
+    levels.push(NestingLevel {
+        is_inserted: implicit,
+        step: last.keys.last().cloned(),
+        ..NestingLevel::of_frame(last)
+    });
     let mut found = Vec::new();
-    let mut tail = last.tail.as_deref();
+    let mut tail = last.last_closed.as_deref();
     while let Some(inner) = tail {
-        if let Some(outer) = Level::taking(&levels, inner)
+        if let Some(outer) = NestingLevel::outer_for(&levels, inner)
             && !levels.get(outer).is_some_and(|level| inner.is_indented(level))
         {
             let steps: Vec<_> = levels.iter().map(|level| level.step.clone()).collect();
-            let split =
-                |from| Split { steps: steps.clone(), outer, from, keys: inner.keys.clone() };
-            found.extend((1..inner.count).take(SPLITS_MAX + 1).map(split));
+            let split = |from| BracketAlternative {
+                steps: steps.clone(),
+                outer_steps: outer,
+                members_kept: from,
+                keys: inner.keys.clone(),
+            };
+            found.extend((1..inner.count).take(ALTERNATIVES_MAX + 1).map(split));
         }
-        if Split::too_many(&found) {
+        if BracketAlternative::are_too_many(&found) {
             break;
         }
-        levels.push(Level {
+        levels.push(NestingLevel {
             object: inner.object,
-            implicit: inner.implicit,
+            is_inserted: inner.is_inserted,
             column: inner.column,
             step: inner.keys.last().cloned(),
         });
@@ -162,52 +170,53 @@ pub(super) fn splits<'f>(
     found
 }
 
-/// One level on the way to what came last.
-struct Level {
+/// One level on the path to the last value read.
+struct NestingLevel {
     object: bool,
-    implicit: bool,
+    is_inserted: bool,
     column: Option<usize>,
-    /// The key of what came last in it, if it is an object.
+    /// The key of its last member, if it is an object.
     step: Option<String>,
 }
 
-impl Tail {
-    /// Whether the layout says that all members are of this one, and not of the outer one.
-    fn is_indented(&self, outer: &Level) -> bool {
-        self.aligned && self.column > outer.column
+impl ClosedFrame {
+    /// Whether the indentation shows that all members belong to this value and not to the
+    /// outer one.
+    fn is_indented(&self, outer: &NestingLevel) -> bool {
+        self.is_aligned && self.column > outer.column
     }
 }
 
-impl Level {
-    fn around(frame: &Frame) -> Self {
+impl NestingLevel {
+    fn of_frame(frame: &ReadFrame) -> Self {
         Self {
             object: frame.object,
-            implicit: false,
+            is_inserted: false,
             column: frame.column,
             step: frame.key.clone(),
         }
     }
 
-    /// The level that members of `inner` could belong to.
-    fn taking(levels: &[Self], inner: &Tail) -> Option<usize> {
+    /// The index of the outer level to which members of `inner` could belong.
+    fn outer_for(levels: &[Self], inner: &ClosedFrame) -> Option<usize> {
         let outer = levels.iter().rposition(|level| level.object == inner.object)?;
         let between = levels.get(outer + 1..)?;
-        let open = inner.implicit && between.iter().all(|level| level.implicit);
+        let open = inner.is_inserted && between.iter().all(|level| level.is_inserted);
         (between.is_empty() || open).then_some(outer)
     }
 }
 
-impl Split {
-    /// Whether there are so many that nobody looks at each.
-    pub(crate) fn too_many(splits: &[Self]) -> bool {
-        splits.len() > SPLITS_MAX
+impl BracketAlternative {
+    /// Whether there are too many readings to check each one.
+    pub(crate) fn are_too_many(splits: &[Self]) -> bool {
+        splits.len() > ALTERNATIVES_MAX
     }
 
-    /// The other reading of the same text, if it is one.
-    pub(crate) fn apply(&self, value: &Value) -> Option<Value> {
+    /// The value in this other reading. `None` if the reading is not possible.
+    pub(crate) fn other_reading(&self, value: &Value) -> Option<Value> {
         let mut other = value.clone();
-        let moved = self.take(last_at(&mut other, &self.steps)?);
-        match (last_at(&mut other, self.steps.get(..self.outer)?)?, moved) {
+        let moved = self.take_members(last_value_at(&mut other, &self.steps)?);
+        match (last_value_at(&mut other, self.steps.get(..self.outer_steps)?)?, moved) {
             (Value::Object(map), Value::Object(moved)) => {
                 if moved.keys().any(|key| map.contains_key(key)) {
                     return None;
@@ -220,20 +229,22 @@ impl Split {
         Some(other)
     }
 
-    fn take(&self, value: &mut Value) -> Value {
+    fn take_members(&self, value: &mut Value) -> Value {
         match value {
             Value::Object(map) => {
-                let keys = self.keys.iter().skip(self.from);
+                let keys = self.keys.iter().skip(self.members_kept);
                 let moved = keys.filter_map(|key| Some((key.clone(), map.remove(key)?)));
                 Value::Object(moved.collect())
             }
-            Value::Array(items) => Value::Array(items.split_off(self.from.min(items.len()))),
+            Value::Array(items) => {
+                Value::Array(items.split_off(self.members_kept.min(items.len())))
+            }
             _ => Value::Null,
         }
     }
 }
 
-fn last_at<'v>(value: &'v mut Value, steps: &[Option<String>]) -> Option<&'v mut Value> {
+fn last_value_at<'v>(value: &'v mut Value, steps: &[Option<String>]) -> Option<&'v mut Value> {
     steps.iter().try_fold(value, |value, step| match step {
         Some(key) => value.get_mut(key),
         None => value.as_array_mut()?.last_mut(),

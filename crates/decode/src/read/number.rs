@@ -1,36 +1,37 @@
-//! Numbers, and the words that are values.
+//! Reads numbers and the literals `true`, `false` and `null`.
 
 use serde_json::{Number, Value};
 
-use super::{Reader, Stop};
-use crate::decoded::{Reason, Repair};
+use super::{JsonReadFailure, JsonReader};
+use crate::outcome::{InvalidReason, TextRepair};
 
-impl Reader<'_> {
-    pub(super) fn number(&mut self) -> Result<Value, Stop> {
+impl JsonReader<'_> {
+    pub(super) fn read_number(&mut self) -> Result<Value, JsonReadFailure> {
         let length = self
             .rest()
             .find(|sign: char| !(sign.is_alphanumeric() || matches!(sign, '.' | '+' | '-' | '_')))
             .unwrap_or(self.rest().len());
         let token = self.rest().get(..length).unwrap_or_default();
-        let (token, mended) = match is_number(token) {
+        let (token, repaired) = match is_number(token) {
             true => (token.to_owned(), false),
-            false if self.lenient() => (mend(token), true),
-            false => return Err(self.stop(Reason::Broken, "a number as JSON writes it")),
+            false if self.is_lenient() => (repair_number(token), true),
+            false => return Err(self.failure(InvalidReason::Broken, "a valid JSON number")),
         };
         if !is_number(&token) {
-            return Err(self.stop(Reason::Broken, "a number as JSON writes it"));
+            return Err(self.failure(InvalidReason::Broken, "a valid JSON number"));
         }
-        let Some(number) = to_number(&token) else {
-            return Err(self.stop(Reason::NumberOutOfRange, "a number that can be kept exactly"));
+        let Some(number) = parse_number(&token) else {
+            return Err(self
+                .failure(InvalidReason::NumberOutOfRange, "a number that can be stored exactly"));
         };
-        if mended {
-            self.note(Repair::Number);
+        if repaired {
+            self.record_repair(TextRepair::Number);
         }
         self.at += length;
         Ok(Value::Number(number))
     }
 
-    pub(super) fn word(&mut self) -> Result<Value, Stop> {
+    pub(super) fn read_literal(&mut self) -> Result<Value, JsonReadFailure> {
         let rest = self.rest();
         let length = rest
             .find(|sign: char| !(sign.is_alphanumeric() || matches!(sign, '_' | '$')))
@@ -42,21 +43,25 @@ impl Reader<'_> {
             "True" | "TRUE" => (Value::Bool(true), true),
             "False" | "FALSE" => (Value::Bool(false), true),
             "None" | "NULL" | "Null" => (Value::Null, true),
-            _ => return Err(self.stop(Reason::Broken, "a value; text belongs in double quotes")),
+            _ => {
+                return Err(
+                    self.failure(InvalidReason::Broken, "a value; text belongs in double quotes")
+                );
+            }
         };
-        if odd && !self.lenient() {
-            return Err(self.stop(Reason::Broken, "`true`, `false` or `null`"));
+        if odd && !self.is_lenient() {
+            return Err(self.failure(InvalidReason::Broken, "`true`, `false` or `null`"));
         }
         if odd {
-            self.note(Repair::Literal);
+            self.record_repair(TextRepair::Literal);
         }
         self.at += length;
         Ok(value)
     }
 }
 
-/// `+1`, `.5`, `5.`, `1_000` and `0x1F`, as JSON writes them.
-fn mend(token: &str) -> String {
+/// Rewrites `+1`, `.5`, `5.`, `1_000` and `0x1F` as JSON numbers.
+fn repair_number(token: &str) -> String {
     let (sign, digits) = match token.strip_prefix('-') {
         Some(digits) => ("-", digits),
         None => ("", token.strip_prefix('+').unwrap_or(token)),
@@ -66,7 +71,7 @@ fn mend(token: &str) -> String {
     if let Some(Ok(number)) = hex.map(|hex| u64::from_str_radix(hex, 16)) {
         return format!("{sign}{number}");
     }
-    // Between groups of three the underscore can't be anything else.
+    // Between groups of three digits an underscore can only be a separator.
     let mut groups = digits.split('_');
     let first = groups.next().is_some_and(|group| (1..=3).contains(&group.len()));
     if digits.contains('_') && first && groups.all(|group| group.len() == 3) {
@@ -80,16 +85,16 @@ fn mend(token: &str) -> String {
     format!("{sign}{zero}{digits}")
 }
 
-/// Whether JSON writes a number like this.
+/// Whether the token is a valid JSON number.
 fn is_number(token: &str) -> bool {
     let token = token.strip_prefix('-').unwrap_or(token);
-    let whole = digits(token);
+    let whole = digit_count(token);
     if whole == 0 || (whole > 1 && token.starts_with('0')) {
         return false;
     }
     let mut rest = token.get(whole..).unwrap_or_default();
     if let Some(fraction) = rest.strip_prefix('.') {
-        let length = digits(fraction);
+        let length = digit_count(fraction);
         if length == 0 {
             return false;
         }
@@ -97,18 +102,18 @@ fn is_number(token: &str) -> bool {
     }
     if let Some(exponent) = rest.strip_prefix(['e', 'E']) {
         let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
-        let length = digits(exponent);
+        let length = digit_count(exponent);
         return length > 0 && length == exponent.len();
     }
     rest.is_empty()
 }
 
-fn digits(text: &str) -> usize {
+fn digit_count(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
 }
 
-/// The number, unless it is too large to keep, or whole and not kept exactly.
-fn to_number(token: &str) -> Option<Number> {
+/// The number. `None` if it is out of range, or an integer that cannot be stored exactly.
+fn parse_number(token: &str) -> Option<Number> {
     let whole = !token.contains(['.', 'e', 'E']);
     if whole && token != "-0" {
         if let Ok(number) = token.parse::<u64>() {

@@ -1,53 +1,55 @@
-//! The validator's errors, as a path, what was expected and what is there.
+//! Describes validation errors: the path, what was expected and what is there.
 
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
 
-use crate::decoded::Mismatch;
 use crate::limits::ERROR_BYTES_MAX;
+use crate::outcome::DecodeMismatch;
 
-/// Most errors that are looked at.
-const LOOKED_AT_MAX: usize = 1000;
+/// How many errors of the validator are read.
+const ERRORS_READ_MAX: usize = 1000;
 
-/// One error, and whether it is only that a document came as a string.
+/// One error, and whether its only cause is a document inside a string.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Found {
-    pub(crate) mismatch: Mismatch,
-    /// The whole pointer, if a text is where an object or array should be.
-    pub(crate) wrapped: Option<String>,
+pub(crate) struct ValidationMismatch {
+    pub(crate) mismatch: DecodeMismatch,
+    /// The full pointer, if a string is where an object or array should be.
+    pub(crate) wrapped_pointer: Option<String>,
 }
 
-/// The errors in an order that hangs on nothing but the value and the schema.
-pub(super) fn collect<'e>(errors: impl Iterator<Item = ValidationError<'e>>) -> Vec<Found> {
+/// The errors, in an order that depends only on the value and the schema.
+pub(super) fn collect_mismatches<'e>(
+    errors: impl Iterator<Item = ValidationError<'e>>,
+) -> Vec<ValidationMismatch> {
     let mut found = Vec::new();
-    for error in errors.take(LOOKED_AT_MAX) {
-        describe(&error, &mut found);
+    for error in errors.take(ERRORS_READ_MAX) {
+        describe_error(&error, &mut found);
     }
     found.sort();
     found.dedup();
     found
 }
 
-fn describe(error: &ValidationError<'_>, found: &mut Vec<Found>) {
+fn describe_error(error: &ValidationError<'_>, found: &mut Vec<ValidationMismatch>) {
     if let Kind::AnyOf { context } | Kind::OneOfNotValid { context } = error.kind()
-        && let Some(branch) = nearest(error, context)
+        && let Some(branch) = nearest_alternative(error, context)
     {
-        return branch.iter().for_each(|error| describe(error, found));
+        return branch.iter().for_each(|error| describe_error(error, found));
     }
     let pointer = error.instance_path().to_string();
-    let wrapped = is_wrapped(error).then(|| pointer.clone());
-    let mismatch = Mismatch {
-        path: bounded(&pointer),
-        expected: bounded(&expected(error.kind(), error)),
-        got: bounded(&got(error)),
+    let wrapped = is_document_in_string(error).then(|| pointer.clone());
+    let mismatch = DecodeMismatch {
+        path: shorten_error_text(&pointer),
+        expected: shorten_error_text(&expected_text(error.kind(), error)),
+        got: shorten_error_text(&actual_text(error)),
     };
-    found.push(Found { mismatch, wrapped });
+    found.push(ValidationMismatch { mismatch, wrapped_pointer: wrapped });
 }
 
-/// The one of several choices that was meant, if that can be seen: it alone fails
-/// only further in.
-fn nearest<'c>(
+/// The alternative that the value was probably meant for: the only one that fails only
+/// deeper inside the value. `None` if that is not clear.
+fn nearest_alternative<'c>(
     error: &ValidationError<'_>,
     context: &'c [Vec<ValidationError<'static>>],
 ) -> Option<&'c [ValidationError<'static>]> {
@@ -64,7 +66,7 @@ fn nearest<'c>(
     deeper.next().is_none().then_some(first.as_slice())
 }
 
-fn is_wrapped(error: &ValidationError<'_>) -> bool {
+fn is_document_in_string(error: &ValidationError<'_>) -> bool {
     let Kind::Type { kind } = error.kind() else { return false };
     let container = |kind: JsonType| matches!(kind, JsonType::Object | JsonType::Array);
     error.instance().is_string()
@@ -74,7 +76,7 @@ fn is_wrapped(error: &ValidationError<'_>) -> bool {
         }
 }
 
-fn expected(kind: &Kind, error: &ValidationError<'_>) -> String {
+fn expected_text(kind: &Kind, error: &ValidationError<'_>) -> String {
     match kind {
         Kind::Type { kind: TypeKind::Single(kind) } => kind.to_string(),
         Kind::Type { kind: TypeKind::Multiple(kinds) } => {
@@ -99,26 +101,32 @@ fn expected(kind: &Kind, error: &ValidationError<'_>) -> String {
         Kind::MaxItems { limit } => format!("at most {limit} items"),
         Kind::MinProperties { limit } => format!("at least {limit} members"),
         Kind::MaxProperties { limit } => format!("at most {limit} members"),
-        Kind::UniqueItems => "no item twice".to_owned(),
-        Kind::Contains => "an item of the kind that `contains` asks for".to_owned(),
+        Kind::UniqueItems => "no duplicate items".to_owned(),
+        Kind::Contains => "an item that matches `contains`".to_owned(),
         Kind::Pattern { pattern } => format!("a text that matches `{pattern}`"),
         Kind::Format { format } => format!("the format {format}"),
         Kind::AnyOf { context } => {
-            format!("one of {} alternatives: {}", context.len(), kinds(context))
+            format!("one of {} alternatives: {}", context.len(), expected_alternatives(context))
         }
         Kind::OneOfNotValid { context } => {
-            format!("exactly one of {} alternatives: {}", context.len(), kinds(context))
+            format!(
+                "exactly one of {} alternatives: {}",
+                context.len(),
+                expected_alternatives(context)
+            )
         }
-        Kind::OneOfMultipleValid { .. } => "exactly one alternative that fits".to_owned(),
-        Kind::Not { schema } => format!("anything but {schema}"),
-        Kind::FalseSchema => "nothing".to_owned(),
-        Kind::PropertyNames { error } => format!("another name for a member: {error}"),
-        _ => format!("what `{}` asks for", error.kind().keyword()),
+        Kind::OneOfMultipleValid { .. } => {
+            "a value that matches exactly one alternative".to_owned()
+        }
+        Kind::Not { schema } => format!("a value that does not match {schema}"),
+        Kind::FalseSchema => "no value".to_owned(),
+        Kind::PropertyNames { error } => format!("a valid member name: {error}"),
+        _ => format!("a value that satisfies `{}`", error.kind().keyword()),
     }
 }
 
-/// What the alternatives ask for first.
-fn kinds(context: &[Vec<ValidationError<'static>>]) -> String {
+/// What each alternative expects, from its first error.
+fn expected_alternatives(context: &[Vec<ValidationError<'static>>]) -> String {
     let firsts = context.iter().filter_map(|branch| branch.first());
     let texts = firsts.map(|error| expected_of_alternative(error)).collect::<Vec<_>>();
     texts.join("; ")
@@ -126,48 +134,48 @@ fn kinds(context: &[Vec<ValidationError<'static>>]) -> String {
 
 fn expected_of_alternative(error: &ValidationError<'_>) -> String {
     match error.kind() {
-        Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => "one of several".to_owned(),
-        kind => expected(kind, error),
+        Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => "one of several alternatives".to_owned(),
+        kind => expected_text(kind, error),
     }
 }
 
-fn got(error: &ValidationError<'_>) -> String {
+fn actual_text(error: &ValidationError<'_>) -> String {
     match error.kind() {
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            let names: Vec<_> = unexpected.iter().take(5).map(|name| shown(name)).collect();
+            let names: Vec<_> = unexpected.iter().take(5).map(|name| quoted_name(name)).collect();
             names.join(", ")
         }
         Kind::Required { .. } => match error.instance().as_object() {
             Some(map) if map.is_empty() => "no members".to_owned(),
             Some(map) => {
-                let names: Vec<_> = map.keys().take(8).map(|name| shown(name)).collect();
+                let names: Vec<_> = map.keys().take(8).map(|name| quoted_name(name)).collect();
                 format!("only {}", names.join(", "))
             }
-            None => got_value(error.instance()),
+            None => describe_value(error.instance()),
         },
-        _ => got_value(error.instance()),
+        _ => describe_value(error.instance()),
     }
 }
 
-fn shown(name: &str) -> String {
+fn quoted_name(name: &str) -> String {
     Value::String(name.chars().take(40).collect()).to_string()
 }
 
-/// The kind of a value, and itself where it is short.
-fn got_value(value: &Value) -> String {
+/// The kind of a value, and the value itself where it is short.
+fn describe_value(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(truth) => format!("boolean {truth}"),
         Value::Number(number) if number.is_f64() => format!("number {number}"),
         Value::Number(number) => format!("integer {number}"),
-        Value::String(text) => format!("string {}", shown(text)),
-        Value::Array(items) => format!("array of {}", items.len()),
-        Value::Object(map) => format!("object of {}", map.len()),
+        Value::String(text) => format!("string {}", quoted_name(text)),
+        Value::Array(items) => format!("array of length {}", items.len()),
+        Value::Object(map) => format!("object with {} member(s)", map.len()),
     }
 }
 
-/// As much of a text as an error may have.
-pub(crate) fn bounded(text: &str) -> String {
+/// The text, shortened to the length limit of an error field.
+pub(crate) fn shorten_error_text(text: &str) -> String {
     if text.len() <= ERROR_BYTES_MAX {
         return text.to_owned();
     }

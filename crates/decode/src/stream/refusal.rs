@@ -1,4 +1,4 @@
-//! What a stream is refused for, and what a schema is.
+//! The errors of the streaming check: refused documents and invalid schemas.
 
 use thiserror::Error;
 
@@ -6,55 +6,55 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("byte {position} at `{pointer}`: expected {expected}")]
 pub struct Refusal {
-    /// How many bytes came before it. After the last byte where the document is incomplete.
+    /// The number of bytes before it. For an incomplete document, the length of the document.
     pub position: u64,
     /// A JSON pointer to the value that the byte belongs to.
     pub pointer: String,
-    /// Which kind of rule it breaks.
+    /// The kind of rule that it breaks.
     pub kind: RefusalKind,
-    /// What could have been there, in words.
+    /// A description of what would be valid there.
     pub expected: String,
 }
 
-/// Which kind of rule a byte breaks.
+/// The kind of rule that a byte breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalKind {
-    /// It is no JSON.
+    /// The text is not JSON.
     Syntax,
-    /// It is no UTF-8.
+    /// The text is not UTF-8.
     Utf8,
-    /// It is JSON, and the schema does not allow it.
+    /// The text is JSON, but the schema does not allow it.
     Schema,
-    /// The object has this key already.
+    /// The object already has this key.
     DuplicateKey,
-    /// Deeper than [`super::DEPTH_MAX`].
+    /// The document nests deeper than [`super::DEPTH_MAX`].
     TooDeep,
-    /// A number longer than [`super::NUMBER_BYTES_MAX`], or larger than a double can hold.
+    /// A number is longer than [`super::NUMBER_BYTES_MAX`], or too large for a double.
     Number,
-    /// Nothing is wrong, but the document ended.
+    /// The document ended too early, but is valid so far.
     Incomplete,
 }
 
-/// Why a schema can't be checked against.
+/// Why a schema cannot be used for the streaming check.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum SchemaError {
-    /// It is no JSON Schema, or refers to what is not there.
+pub enum StreamSchemaError {
+    /// The value is not a JSON Schema, or a reference in it leads nowhere.
     #[error("the schema is invalid at `{pointer}`: {reason}")]
     Invalid {
-        /// Where in the schema.
+        /// The JSON pointer in the schema.
         pointer: String,
-        /// What the validator says about it.
+        /// The message of the validator.
         reason: String,
     },
-    /// A schema that holds where it holds itself says nothing.
-    #[error("the schema refers to itself without looking at a part of the value")]
-    Loop,
-    /// More schemas, alternatives or nesting than a check can carry.
+    /// The schema applies itself to the same value again, so it never ends.
+    #[error("the schema refers to itself for the same value without end")]
+    SelfReference,
+    /// The schema has too many subschemas, alternatives or levels.
     #[error("the schema has more than {max} {what}")]
     TooLarge {
-        /// Of what.
+        /// What it has too many of.
         what: &'static str,
-        /// How many are allowed.
+        /// The limit.
         max: usize,
     },
 }

@@ -1,13 +1,14 @@
-//! Goes on from a prefix until the document is complete.
+//! Continues a prefix until the document is complete.
 //!
-//! The stream says where one may go, full validation whether one has arrived.
-//! So a completion that is found proves that the prefix was rightly let pass.
+//! The streaming check limits the search, and full validation decides whether a document is
+//! complete. So a completion proves that the check was right to let the prefix pass.
 
-use jackline_decode::stream::Stream;
+use jackline_decode::stream::StreamCheck;
 use jsonschema::Validator;
 
-/// What to go on with, what ends things first. Texts and names of the random
-/// schemas, digits, an exponent that makes any number nothing, and enough nines to round up.
+/// The texts with which a prefix is continued; those that end a value come first. They
+/// are texts and names of the random schemas, digits, an exponent that makes any number
+/// zero, and enough nines to round up.
 const STEPS: &[&str] = &[
     "}",
     "]",
@@ -111,17 +112,17 @@ const STEPS: &[&str] = &[
     "e-22",
 ];
 
-pub(crate) struct Completion<'v> {
+pub(crate) struct CompletionSearch<'v> {
     pub(crate) validator: &'v Validator,
-    /// How many steps may be tried in all.
+    /// How many steps the search may still try.
     pub(crate) budget: usize,
 }
 
-impl Completion<'_> {
-    /// `longer` is by how many steps the number at the end may become longer.
+impl CompletionSearch<'_> {
+    /// Finds a completion. `longer` limits how many steps may extend a number at the end.
     pub(crate) fn find(
         &mut self,
-        stream: &Stream<'_>,
+        stream: &StreamCheck<'_>,
         prefix: &[u8],
         depth: usize,
         longer: usize,
@@ -133,11 +134,11 @@ impl Completion<'_> {
             return Some(prefix.to_vec());
         }
         let numeric = |byte: Option<&u8>| byte.is_some_and(|byte| b"0123456789.e-".contains(byte));
-        // The bytes of a character that has begun can only be one of few.
+        // Only these bytes can complete a character of our texts.
         let tails: [&[u8]; 4] = [b"\xa9", b"\x9f\x98\x80", b"\x98\x80", b"\x80"];
-        let close: &[&[u8]] = if in_string(prefix) { &[b"\""] } else { &[] };
+        let close: &[&[u8]] = if is_in_string(prefix) { &[b"\""] } else { &[] };
         let steps = STEPS.iter().map(|step| step.as_bytes()).chain(tails);
-        // A name that is wanted first: any other leads far away.
+        // Try the names of the schemas first: other steps lead to long searches.
         for step in escapes(prefix).chain(close.iter().copied()).chain(steps) {
             if depth == 0 || self.budget == 0 {
                 return None;
@@ -161,17 +162,17 @@ impl Completion<'_> {
     }
 }
 
-/// What an escape that has begun may become, of the characters that names are made of.
+/// The ways to complete an escape at the end, for the characters of our names.
 fn escapes(prefix: &[u8]) -> impl Iterator<Item = &'static [u8]> {
-    let begun = prefix.iter().rposition(|byte| *byte == b'\\').and_then(|at| prefix.get(at + 1..));
-    let digits = begun.and_then(|begun| begun.strip_prefix(b"u")).map(<[u8]>::to_ascii_lowercase);
-    let known: [&[u8]; 5] = [b"00e9", b"0061", b"0062", b"0078", b"d83d"];
-    known.into_iter().filter_map(move |code| {
+    let start = prefix.iter().rposition(|byte| *byte == b'\\').and_then(|at| prefix.get(at + 1..));
+    let digits = start.and_then(|start| start.strip_prefix(b"u")).map(<[u8]>::to_ascii_lowercase);
+    let codes: [&[u8]; 5] = [b"00e9", b"0061", b"0062", b"0078", b"d83d"];
+    codes.into_iter().filter_map(move |code| {
         code.strip_prefix(digits.as_deref()?).filter(|rest| !rest.is_empty())
     })
 }
 
-fn in_string(prefix: &[u8]) -> bool {
+fn is_in_string(prefix: &[u8]) -> bool {
     let (mut inside, mut escaped) = (false, false);
     for byte in prefix {
         inside ^= *byte == b'"' && !escaped;

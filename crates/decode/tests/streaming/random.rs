@@ -1,26 +1,26 @@
-//! Schemas, documents and damage, all from one seed.
+//! Random schemas, documents and damage, all from one seed.
 
 use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
-/// Enough to choose by; the seed says it all.
-pub(crate) struct Random(pub(crate) u64);
+/// A random generator that the seed determines completely.
+pub(crate) struct RandomSource(pub(crate) u64);
 
-/// Which schemas.
+/// The keywords that random schemas use.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// All keywords that the check looks at.
-    Whole,
-    /// Those for which it promises the very byte.
-    Exact,
+pub(crate) enum KeywordSet {
+    /// All keywords that the streaming check supports.
+    All,
+    /// Only keywords for which the check finds the exact byte.
+    ExactOnly,
 }
 
 const NAMES: [&str; 6] = ["a", "b", "ab", "ba", "é", "😀x"];
 const TEXTS: [&str; 8] = ["", "a", "b", "ab", "abb", "é", "\"\\", "😀"];
 const NUMBERS: [&str; 10] = ["0", "5", "12", "-3", "2.5", "120", "7", "-0.5", "33", "4e2"];
 
-impl Random {
+impl RandomSource {
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -58,8 +58,8 @@ impl Random {
         }
     }
 
-    /// A schema that this value satisfies, mostly.
-    pub(crate) fn schema(&mut self, value: &Value, part: Part, depth: usize) -> Value {
+    /// A schema that this value satisfies in most cases.
+    pub(crate) fn schema(&mut self, value: &Value, part: KeywordSet, depth: usize) -> Value {
         if depth == 0 {
             return json!(true);
         }
@@ -76,11 +76,11 @@ impl Random {
                     (0..self.below(3)).map(|_| self.other(part, depth - 1)).collect();
                 list.insert(self.below(list.len() + 1), self.schema(value, part, depth - 1));
                 match self.below(3) {
-                    0 if part == Part::Whole => json!({ "oneOf": list }),
+                    0 if part == KeywordSet::All => json!({ "oneOf": list }),
                     _ => json!({ "anyOf": list }),
                 }
             }
-            5 if part == Part::Whole => {
+            5 if part == KeywordSet::All => {
                 let mut whole = self.plain(value, part, depth);
                 whole["allOf"] = json!([self.schema(value, part, depth - 1)]);
                 whole["anyOf"] =
@@ -95,13 +95,13 @@ impl Random {
         }
     }
 
-    /// A schema that has nothing to do with the value.
-    fn other(&mut self, part: Part, depth: usize) -> Value {
+    /// A schema that is independent of the value.
+    fn other(&mut self, part: KeywordSet, depth: usize) -> Value {
         let value = self.value(2);
         if self.one_in(8) { json!(false) } else { self.schema(&value, part, depth) }
     }
 
-    fn plain(&mut self, value: &Value, part: Part, depth: usize) -> Value {
+    fn plain(&mut self, value: &Value, part: KeywordSet, depth: usize) -> Value {
         let mut schema = Map::new();
         let mut set = |key: &str, value: Value| schema.insert(key.to_owned(), value);
         match value {
@@ -113,7 +113,7 @@ impl Random {
                 match self.below(4) {
                     0 => drop(set("minimum", value.clone())),
                     1 => drop(set("maximum", value.clone())),
-                    2 if part == Part::Whole => {
+                    2 if part == KeywordSet::All => {
                         set("multipleOf", json!(self.below(3) + 1));
                         set("exclusiveMinimum", json!(-5));
                         set("maximum", json!(13.5));
@@ -132,7 +132,7 @@ impl Random {
                 if self.one_in(2) {
                     set("maxLength", json!(length + self.below(2)));
                 }
-                if part == Part::Whole && self.one_in(3) {
+                if part == KeywordSet::All && self.one_in(3) {
                     set("pattern", json!(self.of(&["^a", "b$", "^[ab]*$", "."])));
                 }
             }
@@ -165,7 +165,7 @@ impl Random {
         Value::Object(schema)
     }
 
-    fn object(&mut self, map: &Map<String, Value>, part: Part, depth: usize) -> Value {
+    fn object(&mut self, map: &Map<String, Value>, part: KeywordSet, depth: usize) -> Value {
         let mut schema = json!({});
         if self.one_in(2) {
             schema["type"] = json!("object");
@@ -196,11 +196,11 @@ impl Random {
         schema["properties"] = Value::Object(properties);
         match self.below(4) {
             0 => schema["minProperties"] = json!(map.len()),
-            1 if part == Part::Whole || required.is_empty() => {
+            1 if part == KeywordSet::All || required.is_empty() => {
                 schema["maxProperties"] = json!(map.len());
             }
-            2 if part == Part::Whole => schema["propertyNames"] = json!({ "maxLength": 2 }),
-            3 if part == Part::Whole => {
+            2 if part == KeywordSet::All => schema["propertyNames"] = json!({ "maxLength": 2 }),
+            3 if part == KeywordSet::All => {
                 schema["patternProperties"] = json!({ "^a": self.other(part, depth - 1) });
             }
             _ => {
@@ -217,8 +217,8 @@ impl Random {
         schema
     }
 
-    /// A whole schema, with what its references lead to.
-    pub(crate) fn document_schema(&mut self, value: &Value, part: Part) -> Value {
+    /// A whole schema, with the definitions for its references.
+    pub(crate) fn document_schema(&mut self, value: &Value, part: KeywordSet) -> Value {
         let schema = self.schema(value, part, 4);
         json!({
             "allOf": [schema],
@@ -234,7 +234,7 @@ impl Random {
         })
     }
 
-    /// A value as text, with white space and escapes where they may be.
+    /// A value as text, with random white space and escapes.
     pub(crate) fn written(&mut self, value: &Value) -> String {
         let mut text = String::new();
         self.write(value, &mut text);
@@ -258,8 +258,8 @@ impl Random {
             }
             Value::Object(map) => {
                 let mut members: Vec<_> = map.iter().collect();
-                let turned = self.below(members.len().max(1));
-                members.rotate_left(turned);
+                let offset = self.below(members.len().max(1));
+                members.rotate_left(offset);
                 out.push('{');
                 for (at, (name, item)) in members.into_iter().enumerate() {
                     if at > 0 {
@@ -297,14 +297,14 @@ impl Random {
         out.push('"');
     }
 
-    /// Takes out, puts in or replaces a few bytes.
-    pub(crate) fn damage(&mut self, text: &str, part: Part) -> Vec<u8> {
+    /// Removes, inserts or replaces a few bytes.
+    pub(crate) fn damage(&mut self, text: &str, part: KeywordSet) -> Vec<u8> {
         const BYTES: &[u8] = b"\"\"{}[],,:\\ntf013579-.ab u\xc3\xa9\x01eE+";
-        let known = if part == Part::Exact { BYTES.len() - 3 } else { BYTES.len() };
+        let byte_count = if part == KeywordSet::ExactOnly { BYTES.len() - 3 } else { BYTES.len() };
         let mut bytes = text.as_bytes().to_vec();
         for _ in 0..=self.below(3) {
             let at = self.below(bytes.len() + 1);
-            let byte = BYTES[self.below(known)];
+            let byte = BYTES[self.below(byte_count)];
             match self.below(3) {
                 0 => bytes.insert(at, byte),
                 1 if at < bytes.len() => bytes[at] = byte,

@@ -1,22 +1,22 @@
-//! A document read as a whole, as strictly as the stream reads it.
+//! Reads a whole document as strictly as the streaming check does.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// A value without a key that is there twice.
-pub(crate) struct Strict(pub(crate) Value);
+/// A value in which no object has the same key twice.
+pub(crate) struct StrictValue(pub(crate) Value);
 
-impl<'de> Deserialize<'de> for Strict {
+impl<'de> Deserialize<'de> for StrictValue {
     fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
-        source.deserialize_any(Reader).map(Self)
+        source.deserialize_any(StrictVisitor).map(Self)
     }
 }
 
-struct Reader;
+struct StrictVisitor;
 
-impl<'de> Visitor<'de> for Reader {
+impl<'de> Visitor<'de> for StrictVisitor {
     type Value = Value;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -42,16 +42,16 @@ impl<'de> Visitor<'de> for Reader {
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(Strict(item)) = items.next_element()? {
+        while let Some(StrictValue(item)) = items.next_element()? {
             list.push(item);
         }
         Ok(list.into())
     }
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
-        while let Some((name, Strict(item))) = members.next_entry::<String, Strict>()? {
+        while let Some((name, StrictValue(item))) = members.next_entry::<String, StrictValue>()? {
             if map.insert(name, item).is_some() {
-                return Err(A::Error::custom("a key is there twice"));
+                return Err(A::Error::custom("an object has the same key twice"));
             }
         }
         Ok(map.into())

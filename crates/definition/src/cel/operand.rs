@@ -1,25 +1,25 @@
-//! What is known of a part of a condition before any call: a mistake that would
-//! break at every call is refused when the definition is loaded.
+//! Checks the types of a condition when the definition is loaded, so that a condition that would
+//! fail at every call is refused early.
 
-use jackline_engine::expr::{Comparison, Id, Operator, Shape};
+use jackline_engine::expr::{ArithmeticOperator, Comparison, ExprNodeId, ValueShape};
 
-use super::Wrong;
+use super::ConditionError;
 
-/// A part that has been read.
+/// A parsed part of a condition.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Operand {
-    pub(super) id: Id,
-    pub(super) kind: Kind,
-    /// How deep it is nested.
+    pub(super) id: ExprNodeId,
+    pub(super) value_type: OperandType,
+    /// The nesting depth.
     pub(super) height: u16,
-    /// Where it begins.
-    pub(super) at: usize,
+    /// The offset in bytes of the start of the part.
+    pub(super) offset: usize,
 }
 
-/// What kind of value a part has.
+/// The type of the value of a part, as far as it is known before a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Known only at the call.
+pub(super) enum OperandType {
+    /// The type depends on the call.
     Any,
     Null,
     Bool,
@@ -31,20 +31,20 @@ pub(super) enum Kind {
     Map,
 }
 
-impl From<Shape> for Kind {
-    fn from(shape: Shape) -> Self {
+impl From<ValueShape> for OperandType {
+    fn from(shape: ValueShape) -> Self {
         match shape {
-            Shape::Bool => Self::Bool,
-            Shape::Number => Self::Number,
-            Shape::Text => Self::Text,
-            Shape::Texts => Self::Texts,
-            Shape::Map => Self::Map,
+            ValueShape::Bool => Self::Bool,
+            ValueShape::Number => Self::Number,
+            ValueShape::Text => Self::Text,
+            ValueShape::Texts => Self::Texts,
+            ValueShape::Map => Self::Map,
         }
     }
 }
 
-impl Kind {
-    pub(super) fn words(self) -> &'static str {
+impl OperandType {
+    pub(super) fn describe(self) -> &'static str {
         match self {
             Self::Any => "anything",
             Self::Null => "null",
@@ -57,16 +57,16 @@ impl Kind {
         }
     }
 
-    /// Whether a value of this kind can be of the other kind too.
-    fn fits(self, other: Self) -> bool {
+    /// Whether a value of this type can also have the other type.
+    fn can_be(self, other: Self) -> bool {
         self == other
             || self == Self::Any
             || other == Self::Any
             || matches!((self, other), (Self::List, Self::Texts) | (Self::Texts, Self::List))
     }
 
-    /// What one of two values is.
-    pub(super) fn either(self, other: Self) -> Self {
+    /// Returns the type of a value that is one of two values.
+    pub(super) fn common_type(self, other: Self) -> Self {
         match (self, other) {
             (a, b) if a == b => a,
             (Self::List | Self::Texts, Self::List | Self::Texts) => Self::List,
@@ -74,8 +74,8 @@ impl Kind {
         }
     }
 
-    /// What an item of it is, where it has items.
-    pub(super) fn item(self) -> Option<Self> {
+    /// Returns the type of the items, if the type has items.
+    pub(super) fn item_type(self) -> Option<Self> {
         match self {
             Self::Any | Self::List => Some(Self::Any),
             Self::Texts | Self::Map => Some(Self::Text),
@@ -85,74 +85,103 @@ impl Kind {
 }
 
 impl Operand {
-    /// Refuses what can't be of the kind that must stand here.
-    pub(super) fn must_be(self, kind: Kind) -> Result<(), Wrong> {
-        if self.kind.fits(kind) {
+    /// Refuses a value that can't have the required type.
+    pub(super) fn require_type(self, kind: OperandType) -> Result<(), ConditionError> {
+        if self.value_type.can_be(kind) {
             return Ok(());
         }
-        let message = format!("this is {}, not {}", self.kind.words(), kind.words());
-        Err(Wrong::new(self.at, message))
+        let message = format!("this is {}, not {}", self.value_type.describe(), kind.describe());
+        Err(ConditionError::new(self.offset, message))
     }
 }
 
-/// Refuses a comparison whose answer does not depend on the call, or is none.
-pub(super) fn compare(how: Comparison, a: Kind, b: Kind, at: usize) -> Result<(), Wrong> {
-    let (left, right) = (a.words(), b.words());
-    if !a.fits(b) {
+/// Refuses a comparison that always has the same result, or that is not defined.
+pub(super) fn check_comparison(
+    how: Comparison,
+    a: OperandType,
+    b: OperandType,
+    at: usize,
+) -> Result<(), ConditionError> {
+    let (left, right) = (a.describe(), b.describe());
+    if !a.can_be(b) {
         return Err(match how {
             Comparison::Equal | Comparison::Unequal => {
-                Wrong::new(at, format!("{left} is never equal to {right}"))
+                ConditionError::new(at, format!("{left} is never equal to {right}"))
             }
-            _ => Wrong::new(at, format!("{left} can't be compared with {right}")),
+            _ => ConditionError::new(at, format!("{left} can't be compared with {right}")),
         });
     }
-    let has_order = |kind| matches!(kind, Kind::Any | Kind::Bool | Kind::Number | Kind::Text);
+    let has_order = |kind| {
+        matches!(
+            kind,
+            OperandType::Any | OperandType::Bool | OperandType::Number | OperandType::Text
+        )
+    };
     match how {
         Comparison::Equal | Comparison::Unequal => Ok(()),
         _ if has_order(a) && has_order(b) => Ok(()),
-        _ => Err(Wrong::new(at, format!("{left} can't be compared with {right}"))
+        _ => Err(ConditionError::new(at, format!("{left} can't be compared with {right}"))
             .hint("compare with `==` or `!=`")),
     }
 }
 
-/// Refuses to look into what holds nothing, or never this.
-pub(super) fn look_into(item: Kind, within: Kind, at: usize) -> Result<(), Wrong> {
-    match within.item() {
-        Some(held) if held.fits(item) => Ok(()),
+/// Refuses `in` on a value without items, or whose items never have this type.
+pub(super) fn check_membership(
+    item: OperandType,
+    within: OperandType,
+    at: usize,
+) -> Result<(), ConditionError> {
+    match within.item_type() {
+        Some(own) if own.can_be(item) => Ok(()),
         Some(_) => {
-            let (item, within) = (item.words(), within.words());
-            Err(Wrong::new(at, format!("{item} is never in {within}")))
+            let (item, within) = (item.describe(), within.describe());
+            Err(ConditionError::new(at, format!("{item} is never in {within}")))
         }
         None => {
-            let wrong = Wrong::new(at, format!("`in` can't look into {}", within.words()));
-            Err(if within == Kind::Text { wrong.hint("write `a.contains(b)`") } else { wrong })
+            let wrong =
+                ConditionError::new(at, format!("`in` can't be used on {}", within.describe()));
+            Err(if within == OperandType::Text {
+                wrong.hint("write `a.contains(b)`")
+            } else {
+                wrong
+            })
         }
     }
 }
 
-/// What an operator makes of two values.
-pub(super) fn arithmetic(
-    operator: Operator,
+/// Returns the type of the result of an arithmetic operator, or refuses its operands.
+pub(super) fn check_arithmetic(
+    operator: ArithmeticOperator,
     sign: &str,
-    a: Kind,
-    b: Kind,
+    a: OperandType,
+    b: OperandType,
     at: usize,
-) -> Result<Kind, Wrong> {
-    let fits = |kind: Kind| match kind {
-        Kind::Any | Kind::Number => true,
-        Kind::Text | Kind::List | Kind::Texts => operator == Operator::Add,
-        Kind::Null | Kind::Bool | Kind::Map => false,
+) -> Result<OperandType, ConditionError> {
+    let fits = |kind: OperandType| match kind {
+        OperandType::Any | OperandType::Number => true,
+        OperandType::Text | OperandType::List | OperandType::Texts => {
+            operator == ArithmeticOperator::Add
+        }
+        OperandType::Null | OperandType::Bool | OperandType::Map => false,
     };
-    if !(fits(a) && fits(b) && a.fits(b)) {
-        let message = format!("`{sign}` can't be used on {} and {}", a.words(), b.words());
-        let wrong = Wrong::new(at, message);
-        let mixes_text = operator == Operator::Add && (a == Kind::Text || b == Kind::Text);
-        return Err(if mixes_text { wrong.hint("make a text with `string(…)`") } else { wrong });
+    if !(fits(a) && fits(b) && a.can_be(b)) {
+        let message = format!("`{sign}` can't be used on {} and {}", a.describe(), b.describe());
+        let wrong = ConditionError::new(at, message);
+        let mixes_text = operator == ArithmeticOperator::Add
+            && (a == OperandType::Text || b == OperandType::Text);
+        return Err(if mixes_text {
+            wrong.hint("convert to a text with `string(…)`")
+        } else {
+            wrong
+        });
     }
     Ok(match (a, b) {
-        (Kind::Any, Kind::Any) if operator != Operator::Add => Kind::Number,
-        (Kind::Any, Kind::List | Kind::Texts) | (Kind::List | Kind::Texts, Kind::Any) => Kind::List,
-        (Kind::Any, known) | (known, Kind::Any) => known,
-        (a, b) => a.either(b),
+        (OperandType::Any, OperandType::Any) if operator != ArithmeticOperator::Add => {
+            OperandType::Number
+        }
+        (OperandType::Any, OperandType::List | OperandType::Texts)
+        | (OperandType::List | OperandType::Texts, OperandType::Any) => OperandType::List,
+        (OperandType::Any, known) | (known, OperandType::Any) => known,
+        (a, b) => a.common_type(b),
     })
 }

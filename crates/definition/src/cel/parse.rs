@@ -1,80 +1,84 @@
-//! The grammar of conditions, read by operator precedence.
+//! Parses conditions by operator precedence.
 
-use jackline_engine::expr::{Comparison, Expr, Id, Node, Operator, Variable};
-use jackline_engine::nearest;
+use jackline_engine::expr::{ArithmeticOperator, Comparison, Expr, ExprNode, ExprNodeId, Variable};
+use jackline_engine::nearest_name;
 
-use super::operand::{self, Kind, Operand};
-use super::token::Token;
-use super::{NESTING_MAX, Wrong};
+use super::operand::{self, Operand, OperandType};
+use super::token::ConditionToken;
+use super::{ConditionError, NESTING_MAX};
 
 mod names;
 
-/// Reads a whole condition.
-pub(super) fn parse(tokens: Vec<(usize, Token)>) -> Result<Expr, Wrong> {
-    let mut parser = Parser { tokens, next: 0, nodes: Vec::new(), locals: Vec::new(), nesting: 0 };
-    if parser.peek() == &Token::End {
-        return Err(Wrong::new(0, "the condition is empty"));
+/// Parses a complete condition.
+pub(super) fn parse(tokens: Vec<(usize, ConditionToken)>) -> Result<Expr, ConditionError> {
+    let mut parser =
+        ConditionParser { tokens, next: 0, nodes: Vec::new(), locals: Vec::new(), nesting: 0 };
+    if parser.peek() == &ConditionToken::End {
+        return Err(ConditionError::new(0, "the condition is empty"));
     }
-    let whole = parser.expression()?;
-    if parser.peek() != &Token::End {
+    let whole = parser.parse_expression()?;
+    if parser.peek() != &ConditionToken::End {
         return Err(parser.unexpected("the end"));
     }
-    if !matches!(whole.kind, Kind::Bool | Kind::Any) {
-        let message = format!("the condition is {}, not true or false", whole.kind.words());
-        return Err(Wrong::new(whole.at, message).hint("compare it with something"));
+    if !matches!(whole.value_type, OperandType::Bool | OperandType::Any) {
+        let message =
+            format!("the condition is {}, not true or false", whole.value_type.describe());
+        return Err(
+            ConditionError::new(whole.offset, message).hint("add a comparison, such as `== 1`")
+        );
     }
     Ok(Expr::new(parser.nodes))
 }
 
-struct Parser {
-    tokens: Vec<(usize, Token)>,
+struct ConditionParser {
+    tokens: Vec<(usize, ConditionToken)>,
     next: usize,
-    nodes: Vec<Node>,
-    /// The names that the macros around this place give, with what they stand for.
-    locals: Vec<(String, Kind)>,
+    nodes: Vec<ExprNode>,
+    /// The item names of the enclosing macros, with the types of the items.
+    locals: Vec<(String, OperandType)>,
     nesting: u16,
 }
 
 /// An operator between two values.
 #[derive(Clone, Copy)]
-enum Infix {
+enum InfixOperator {
     Compare(Comparison),
     In,
-    Arithmetic(Operator),
+    Arithmetic(ArithmeticOperator),
 }
 
-/// The operator that a token is, with how tightly it binds.
-fn infix(token: &Token) -> Option<(u8, &'static str, Infix)> {
+/// Returns the operator of a token, with its precedence and its sign.
+fn infix_operator(token: &ConditionToken) -> Option<(u8, &'static str, InfixOperator)> {
     let sign = match token {
-        Token::Sign(sign) => sign,
-        Token::Name(name) if name == "in" => "in",
+        ConditionToken::Sign(sign) => sign,
+        ConditionToken::Name(name) if name == "in" => "in",
         _ => return None,
     };
     let (binds, operator) = match sign {
-        "==" => (1, Infix::Compare(Comparison::Equal)),
-        "!=" => (1, Infix::Compare(Comparison::Unequal)),
-        "<" => (1, Infix::Compare(Comparison::Less)),
-        "<=" => (1, Infix::Compare(Comparison::LessEqual)),
-        ">" => (1, Infix::Compare(Comparison::Greater)),
-        ">=" => (1, Infix::Compare(Comparison::GreaterEqual)),
-        "in" => (1, Infix::In),
-        "+" => (2, Infix::Arithmetic(Operator::Add)),
-        "-" => (2, Infix::Arithmetic(Operator::Subtract)),
-        "*" => (3, Infix::Arithmetic(Operator::Multiply)),
-        "/" => (3, Infix::Arithmetic(Operator::Divide)),
-        "%" => (3, Infix::Arithmetic(Operator::Remainder)),
+        "==" => (1, InfixOperator::Compare(Comparison::Equal)),
+        "!=" => (1, InfixOperator::Compare(Comparison::Unequal)),
+        "<" => (1, InfixOperator::Compare(Comparison::Less)),
+        "<=" => (1, InfixOperator::Compare(Comparison::LessEqual)),
+        ">" => (1, InfixOperator::Compare(Comparison::Greater)),
+        ">=" => (1, InfixOperator::Compare(Comparison::GreaterEqual)),
+        "in" => (1, InfixOperator::In),
+        "+" => (2, InfixOperator::Arithmetic(ArithmeticOperator::Add)),
+        "-" => (2, InfixOperator::Arithmetic(ArithmeticOperator::Subtract)),
+        "*" => (3, InfixOperator::Arithmetic(ArithmeticOperator::Multiply)),
+        "/" => (3, InfixOperator::Arithmetic(ArithmeticOperator::Divide)),
+        "%" => (3, InfixOperator::Arithmetic(ArithmeticOperator::Remainder)),
         _ => return None,
     };
     Some((binds, sign, operator))
 }
 
-impl Parser {
-    fn peek(&self) -> &Token {
-        self.tokens.get(self.next).map_or(&Token::End, |(_, token)| token)
+impl ConditionParser {
+    fn peek(&self) -> &ConditionToken {
+        self.tokens.get(self.next).map_or(&ConditionToken::End, |(_, token)| token)
     }
 
-    /// Where the next token begins.
-    fn at(&self) -> usize {
+    /// Returns the offset of the next token.
+    fn offset(&self) -> usize {
         self.tokens.get(self.next).or(self.tokens.last()).map_or(0, |(at, _)| *at)
     }
 
@@ -83,59 +87,61 @@ impl Parser {
     }
 
     fn accept(&mut self, sign: &str) -> bool {
-        let found = matches!(self.peek(), Token::Sign(next) if *next == sign);
+        let found = matches!(self.peek(), ConditionToken::Sign(next) if *next == sign);
         self.next += usize::from(found);
         found
     }
 
-    fn expect(&mut self, sign: &str) -> Result<(), Wrong> {
+    fn expect(&mut self, sign: &str) -> Result<(), ConditionError> {
         if self.accept(sign) { Ok(()) } else { Err(self.unexpected(&format!("`{sign}`"))) }
     }
 
-    fn unexpected(&self, expected: &str) -> Wrong {
+    fn unexpected(&self, expected: &str) -> ConditionError {
         let found = self.peek();
-        let wrong =
-            Wrong::new(self.at(), format!("expected {expected}, found {}", found.describe()));
+        let wrong = ConditionError::new(
+            self.offset(),
+            format!("expected {expected}, found {}", found.describe()),
+        );
         match found {
-            Token::Name(name) if name == "and" => wrong.hint("write `&&`"),
-            Token::Name(name) if name == "or" => wrong.hint("write `||`"),
-            Token::Name(name) if name == "not" => wrong.hint("write `!`"),
+            ConditionToken::Name(name) if name == "and" => wrong.hint("write `&&`"),
+            ConditionToken::Name(name) if name == "or" => wrong.hint("write `||`"),
+            ConditionToken::Name(name) if name == "not" => wrong.hint("write `!`"),
             _ => wrong,
         }
     }
 
-    /// Adds a node made of `parts`.
-    fn add(
+    /// Adds a node that consists of `parts`.
+    fn add_node(
         &mut self,
-        node: Node,
-        kind: Kind,
+        node: ExprNode,
+        kind: OperandType,
         at: usize,
         parts: &[Operand],
-    ) -> Result<Operand, Wrong> {
+    ) -> Result<Operand, ConditionError> {
         let height = parts.iter().map(|part| part.height).max().unwrap_or(0) + 1;
         if height > NESTING_MAX {
-            return Err(too_deep(at));
+            return Err(nesting_error(at));
         }
-        let id = Id(u16::try_from(self.nodes.len()).map_err(|_| too_deep(at))?);
+        let id = ExprNodeId(u16::try_from(self.nodes.len()).map_err(|_| nesting_error(at))?);
         self.nodes.push(node);
-        Ok(Operand { id, kind, height, at })
+        Ok(Operand { id, value_type: kind, height, offset: at })
     }
 
-    /// `a ? b : c`, and everything that binds more tightly.
-    fn expression(&mut self) -> Result<Operand, Wrong> {
+    /// Parses `a ? b : c`, and everything with a higher precedence.
+    fn parse_expression(&mut self) -> Result<Operand, ConditionError> {
         if self.nesting == NESTING_MAX {
-            return Err(too_deep(self.at()));
+            return Err(nesting_error(self.offset()));
         }
         self.nesting += 1;
-        let condition = self.any_of("||")?;
+        let condition = self.parse_logical_chain("||")?;
         let whole = if self.accept("?") {
-            condition.must_be(Kind::Bool)?;
-            let then = self.any_of("||")?;
+            condition.require_type(OperandType::Bool)?;
+            let then = self.parse_logical_chain("||")?;
             self.expect(":")?;
-            let otherwise = self.expression()?;
-            let kind = then.kind.either(otherwise.kind);
-            let node = Node::If(condition.id, then.id, otherwise.id);
-            self.add(node, kind, condition.at, &[condition, then, otherwise])?
+            let otherwise = self.parse_expression()?;
+            let kind = then.value_type.common_type(otherwise.value_type);
+            let node = ExprNode::If(condition.id, then.id, otherwise.id);
+            self.add_node(node, kind, condition.offset, &[condition, then, otherwise])?
         } else {
             condition
         };
@@ -143,12 +149,12 @@ impl Parser {
         Ok(whole)
     }
 
-    /// A chain of `||`, or one of `&&`: as long as one likes, since it is one node.
-    fn any_of(&mut self, sign: &str) -> Result<Operand, Wrong> {
+    /// Parses a chain of `||` or `&&`. A chain is one node, so its length is not nesting.
+    fn parse_logical_chain(&mut self, sign: &str) -> Result<Operand, ConditionError> {
         let is_or = sign == "||";
         let mut parts = Vec::new();
         loop {
-            let part = if is_or { self.any_of("&&")? } else { self.binary(1)? };
+            let part = if is_or { self.parse_logical_chain("&&")? } else { self.parse_binary(1)? };
             parts.push(part);
             if !self.accept(sign) {
                 break;
@@ -157,150 +163,168 @@ impl Parser {
         if let [only] = parts.as_slice() {
             return Ok(*only);
         }
-        parts.iter().try_for_each(|part| part.must_be(Kind::Bool))?;
-        let at = parts.first().map_or(0, |part| part.at);
+        parts.iter().try_for_each(|part| part.require_type(OperandType::Bool))?;
+        let at = parts.first().map_or(0, |part| part.offset);
         let ids = parts.iter().map(|part| part.id).collect();
-        let node = if is_or { Node::Or(ids) } else { Node::And(ids) };
-        self.add(node, Kind::Bool, at, &parts)
+        let node = if is_or { ExprNode::Or(ids) } else { ExprNode::And(ids) };
+        self.add_node(node, OperandType::Bool, at, &parts)
     }
 
-    fn binary(&mut self, least: u8) -> Result<Operand, Wrong> {
-        let mut left = self.unary()?;
-        while let Some((binds, sign, operator)) = infix(self.peek()) {
+    fn parse_binary(&mut self, least: u8) -> Result<Operand, ConditionError> {
+        let mut left = self.parse_unary()?;
+        while let Some((binds, sign, operator)) = infix_operator(self.peek()) {
             if binds < least {
                 break;
             }
-            let at = self.at();
+            let at = self.offset();
             self.skip();
-            let right = self.binary(binds + 1)?;
+            let right = self.parse_binary(binds + 1)?;
             let (a, b) = (left.id, right.id);
             let (node, kind) = match operator {
-                Infix::Compare(how) => {
-                    operand::compare(how, left.kind, right.kind, at)?;
-                    (Node::Compare(how, a, b), Kind::Bool)
+                InfixOperator::Compare(how) => {
+                    operand::check_comparison(how, left.value_type, right.value_type, at)?;
+                    (ExprNode::Compare(how, a, b), OperandType::Bool)
                 }
-                Infix::In => {
-                    operand::look_into(left.kind, right.kind, at)?;
-                    (Node::In(a, b), Kind::Bool)
+                InfixOperator::In => {
+                    operand::check_membership(left.value_type, right.value_type, at)?;
+                    (ExprNode::In(a, b), OperandType::Bool)
                 }
-                Infix::Arithmetic(operator) => {
-                    let kind = operand::arithmetic(operator, sign, left.kind, right.kind, at)?;
-                    (Node::Arithmetic(operator, a, b), kind)
+                InfixOperator::Arithmetic(operator) => {
+                    let kind = operand::check_arithmetic(
+                        operator,
+                        sign,
+                        left.value_type,
+                        right.value_type,
+                        at,
+                    )?;
+                    (ExprNode::Arithmetic(operator, a, b), kind)
                 }
             };
-            left = self.add(node, kind, left.at, &[left, right])?;
+            left = self.add_node(node, kind, left.offset, &[left, right])?;
         }
         Ok(left)
     }
 
-    fn unary(&mut self) -> Result<Operand, Wrong> {
+    fn parse_unary(&mut self) -> Result<Operand, ConditionError> {
         let mut signs = Vec::new();
         loop {
-            let at = self.at();
+            let at = self.offset();
             match self.peek() {
-                Token::Sign(sign @ ("!" | "-")) => signs.push((at, *sign)),
+                ConditionToken::Sign(sign @ ("!" | "-")) => signs.push((at, *sign)),
                 _ => break,
             }
             self.skip();
         }
-        // The sign before a number belongs to it: the least number has no positive.
+        // A minus before a number is part of it: the smallest number has no positive counterpart.
         let mut operand = match (self.peek(), signs.last()) {
-            (Token::Int(number), Some((at, "-"))) => {
-                let number = 0_i64.checked_sub_unsigned(*number).ok_or_else(|| too_large(*at))?;
+            (ConditionToken::Int(number), Some((at, "-"))) => {
+                let number =
+                    0_i64.checked_sub_unsigned(*number).ok_or_else(|| number_too_large(*at))?;
                 let at = *at;
                 signs.pop();
                 self.skip();
-                let number = self.add(Node::Int(number), Kind::Number, at, &[])?;
-                self.postfix(number)?
+                let number = self.add_node(ExprNode::Int(number), OperandType::Number, at, &[])?;
+                self.parse_postfix(number)?
             }
             _ => {
-                let primary = self.primary()?;
-                self.postfix(primary)?
+                let primary = self.parse_primary()?;
+                self.parse_postfix(primary)?
             }
         };
         for (at, sign) in signs.into_iter().rev() {
             let (kind, node) = match sign {
-                "!" => (Kind::Bool, Node::Not(operand.id)),
-                _ => (Kind::Number, Node::Negate(operand.id)),
+                "!" => (OperandType::Bool, ExprNode::Not(operand.id)),
+                _ => (OperandType::Number, ExprNode::Negate(operand.id)),
             };
-            operand.must_be(kind)?;
-            operand = self.add(node, kind, at, &[operand])?;
+            operand.require_type(kind)?;
+            operand = self.add_node(node, kind, at, &[operand])?;
         }
         Ok(operand)
     }
 
-    fn postfix(&mut self, mut of: Operand) -> Result<Operand, Wrong> {
+    fn parse_postfix(&mut self, mut of: Operand) -> Result<Operand, ConditionError> {
         loop {
-            let at = self.at();
+            let at = self.offset();
             if self.accept(".") {
-                of = self.member(of)?;
+                of = self.parse_member(of)?;
             } else if self.accept("[") {
-                let index = self.expression()?;
+                let index = self.parse_expression()?;
                 self.expect("]")?;
-                let key = match of.kind {
-                    Kind::Any => Kind::Any,
-                    Kind::Map => Kind::Text,
-                    Kind::List | Kind::Texts => Kind::Number,
-                    kind => return Err(Wrong::new(at, format!("{} has no items", kind.words()))),
+                let key = match of.value_type {
+                    OperandType::Any => OperandType::Any,
+                    OperandType::Map => OperandType::Text,
+                    OperandType::List | OperandType::Texts => OperandType::Number,
+                    kind => {
+                        return Err(ConditionError::new(
+                            at,
+                            format!("{} has no items", kind.describe()),
+                        ));
+                    }
                 };
-                index.must_be(key)?;
-                let kind = if of.kind == Kind::Texts { Kind::Text } else { Kind::Any };
-                of = self.add(Node::Index(of.id, index.id), kind, of.at, &[of, index])?;
+                index.require_type(key)?;
+                let kind = if of.value_type == OperandType::Texts {
+                    OperandType::Text
+                } else {
+                    OperandType::Any
+                };
+                of =
+                    self.add_node(ExprNode::Index(of.id, index.id), kind, of.offset, &[of, index])?;
             } else {
                 return Ok(of);
             }
         }
     }
 
-    fn primary(&mut self) -> Result<Operand, Wrong> {
-        let at = self.at();
+    fn parse_primary(&mut self) -> Result<Operand, ConditionError> {
+        let at = self.offset();
         let (node, kind) = match self.peek().clone() {
-            Token::Int(number) => {
-                let number = i64::try_from(number).map_err(|_| too_large(at))?;
-                (Node::Int(number), Kind::Number)
+            ConditionToken::Int(number) => {
+                let number = i64::try_from(number).map_err(|_| number_too_large(at))?;
+                (ExprNode::Int(number), OperandType::Number)
             }
-            Token::Text(text) => (Node::Text(text), Kind::Text),
-            Token::Name(name) => return self.name(&name),
-            Token::Sign("(") => {
+            ConditionToken::Text(text) => (ExprNode::Text(text), OperandType::Text),
+            ConditionToken::Name(name) => return self.parse_name(&name),
+            ConditionToken::Sign("(") => {
                 self.skip();
-                let inside = self.expression()?;
+                let inside = self.parse_expression()?;
                 self.expect(")")?;
-                return Ok(Operand { at, ..inside });
+                return Ok(Operand { offset: at, ..inside });
             }
-            Token::Sign("[") => return self.list(),
-            Token::Sign("{") => return self.map(),
-            Token::Sign(_) | Token::End => return Err(self.unexpected("a value")),
+            ConditionToken::Sign("[") => return self.parse_list(),
+            ConditionToken::Sign("{") => return self.parse_map(),
+            ConditionToken::Sign(_) | ConditionToken::End => return Err(self.unexpected("a value")),
         };
         self.skip();
-        self.add(node, kind, at, &[])
+        self.add_node(node, kind, at, &[])
     }
 
-    fn list(&mut self) -> Result<Operand, Wrong> {
-        let at = self.at();
+    fn parse_list(&mut self) -> Result<Operand, ConditionError> {
+        let at = self.offset();
         self.expect("[")?;
         let mut items = Vec::new();
         while !self.accept("]") {
-            items.push(self.expression()?);
+            items.push(self.parse_expression()?);
             if !self.accept(",") {
                 self.expect("]")?;
                 break;
             }
         }
-        let all_texts = !items.is_empty() && items.iter().all(|item| item.kind == Kind::Text);
-        let kind = if all_texts { Kind::Texts } else { Kind::List };
-        let node = Node::List(items.iter().map(|item| item.id).collect());
-        self.add(node, kind, at, &items)
+        let all_texts =
+            !items.is_empty() && items.iter().all(|item| item.value_type == OperandType::Text);
+        let kind = if all_texts { OperandType::Texts } else { OperandType::List };
+        let node = ExprNode::List(items.iter().map(|item| item.id).collect());
+        self.add_node(node, kind, at, &items)
     }
 
-    fn map(&mut self) -> Result<Operand, Wrong> {
-        let at = self.at();
+    fn parse_map(&mut self) -> Result<Operand, ConditionError> {
+        let at = self.offset();
         self.expect("{")?;
         let (mut entries, mut parts) = (Vec::new(), Vec::new());
         while !self.accept("}") {
-            let key = self.expression()?;
-            key.must_be(Kind::Text)?;
+            let key = self.parse_expression()?;
+            key.require_type(OperandType::Text)?;
             self.expect(":")?;
-            let value = self.expression()?;
+            let value = self.parse_expression()?;
             entries.push((key.id, value.id));
             parts.extend([key, value]);
             if !self.accept(",") {
@@ -308,34 +332,38 @@ impl Parser {
                 break;
             }
         }
-        self.add(Node::Map(entries), Kind::Map, at, &parts)
+        self.add_node(ExprNode::Map(entries), OperandType::Map, at, &parts)
     }
 
-    /// A name that is no function: a constant, a macro's own, or a variable.
-    fn variable(&mut self, name: &str, at: usize) -> Result<Operand, Wrong> {
+    /// Parses a name that is not a function: a constant, an item of a macro, or a variable.
+    fn parse_variable(&mut self, name: &str, at: usize) -> Result<Operand, ConditionError> {
         let constant = match name {
-            "true" => Some((Node::Bool(true), Kind::Bool)),
-            "false" => Some((Node::Bool(false), Kind::Bool)),
-            "null" => Some((Node::Null, Kind::Null)),
+            "true" => Some((ExprNode::Bool(true), OperandType::Bool)),
+            "false" => Some((ExprNode::Bool(false), OperandType::Bool)),
+            "null" => Some((ExprNode::Null, OperandType::Null)),
             _ => None,
         };
         if let Some((node, kind)) = constant {
-            return self.add(node, kind, at, &[]);
+            return self.add_node(node, kind, at, &[]);
         }
         let local = (0..).zip(self.locals.iter().rev()).find(|(_, (local, _))| local == name);
         if let Some((level, (_, kind))) = local {
             let kind = *kind;
-            return self.add(Node::Local(level), kind, at, &[]);
+            return self.add_node(ExprNode::Local(level), kind, at, &[]);
         }
         let variable = match Variable::parse(name) {
             Some(variable) => variable,
-            None => self.grouped(name, at)?,
+            None => self.parse_grouped_variable(name, at)?,
         };
-        self.add(Node::Variable(variable), Kind::from(variable.shape()), at, &[])
+        self.add_node(ExprNode::Variable(variable), OperandType::from(variable.shape()), at, &[])
     }
 
-    /// `session.steps` and its like, where `session` alone is nothing.
-    fn grouped(&mut self, group: &str, at: usize) -> Result<Variable, Wrong> {
+    /// Parses a variable in a group, such as `session.steps`. The group alone is not a value.
+    fn parse_grouped_variable(
+        &mut self,
+        group: &str,
+        at: usize,
+    ) -> Result<Variable, ConditionError> {
         let members = || {
             Variable::ALL.iter().map(|variable| variable.name()).filter(move |name| {
                 name.strip_prefix(group).is_some_and(|rest| rest.starts_with('.'))
@@ -344,24 +372,26 @@ impl Parser {
         if members().next().is_none() {
             let known = Variable::ALL.iter().map(|variable| variable.name());
             let known = known.chain(self.locals.iter().map(|(name, _)| name.as_str()));
-            let wrong = Wrong::new(at, format!("there is no variable `{group}`"));
-            return Err(match nearest(group, known) {
+            let wrong = ConditionError::new(at, format!("there is no variable `{group}`"));
+            return Err(match nearest_name(group, known) {
                 Some(near) => wrong.hint(format!("did you mean `{near}`?")),
                 None => wrong,
             });
         }
         let listed = || members().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         if !self.accept(".") {
-            let message = format!("`{group}` is not a value by itself");
-            return Err(Wrong::new(at, message).hint(format!("there are {}", listed())));
+            let message = format!("`{group}` alone is not a value");
+            return Err(ConditionError::new(at, message).hint(format!("use one of {}", listed())));
         }
-        let Token::Name(member) = self.peek() else { return Err(self.unexpected("a name")) };
+        let ConditionToken::Name(member) = self.peek() else {
+            return Err(self.unexpected("a name"));
+        };
         let full = format!("{group}.{member}");
         let Some(variable) = Variable::parse(&full) else {
-            let wrong = Wrong::new(at, format!("there is no variable `{full}`"));
-            return Err(match nearest(&full, members()) {
+            let wrong = ConditionError::new(at, format!("there is no variable `{full}`"));
+            return Err(match nearest_name(&full, members()) {
                 Some(near) => wrong.hint(format!("did you mean `{near}`?")),
-                None => wrong.hint(format!("there are {}", listed())),
+                None => wrong.hint(format!("use one of {}", listed())),
             });
         };
         self.skip();
@@ -369,11 +399,11 @@ impl Parser {
     }
 }
 
-fn too_deep(at: usize) -> Wrong {
-    Wrong::new(at, format!("the condition is nested deeper than {NESTING_MAX}"))
-        .hint("make it several rules, or a list with `in`")
+fn nesting_error(at: usize) -> ConditionError {
+    ConditionError::new(at, format!("the condition is nested deeper than {NESTING_MAX} levels"))
+        .hint("split it into several rules, or use a list with `in`")
 }
 
-fn too_large(at: usize) -> Wrong {
-    Wrong::new(at, "the number is too large")
+fn number_too_large(at: usize) -> ConditionError {
+    ConditionError::new(at, "the number is too large")
 }

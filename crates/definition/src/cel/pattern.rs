@@ -1,12 +1,14 @@
-//! Regular expressions: from the text to the program that the engine runs.
+//! Compiles regular expressions to the program that the engine runs.
 //!
-//! The syntax is RE2's, and `\d`, `\w`, `\s` and `\b` mean ASCII as they do there.
-//! What would need tables of Unicode, and what RE2 reads in another way than our
-//! parser does, is refused.
+//! The syntax is that of RE2, and `\d`, `\w`, `\s` and `\b` match ASCII only, as in RE2. The
+//! compiler refuses patterns that need Unicode tables, and syntax that RE2 and our parser interpret
+//! differently.
 
 use std::collections::BTreeMap;
 
-use jackline_engine::expr::{Inst, Look, PROGRAM_MAX, Pattern};
+use jackline_engine::expr::{
+    ExprPattern, PATTERN_INSTRUCTIONS_MAX, PatternAnchor, PatternInstruction,
+};
 use regex_syntax::ast::parse::ParserBuilder;
 use regex_syntax::ast::{
     Assertion, AssertionKind, Ast, ClassAsciiKind, ClassBracketed, ClassPerl, ClassPerlKind,
@@ -14,181 +16,200 @@ use regex_syntax::ast::{
 };
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
-/// How deep groups may nest.
-const NESTING_MAX: u32 = 32;
+/// The maximum nesting depth of groups.
+const GROUP_NESTING_MAX: u32 = 32;
 
-/// How many parts are looked at: repetitions of nothing make no instructions.
-const WORK_MAX: usize = 4 * PROGRAM_MAX;
+/// The maximum number of parts that the compiler visits. The limit on instructions is not enough,
+/// because a repetition of an empty part creates no instruction.
+const PATTERN_PARTS_MAX: usize = 4 * PATTERN_INSTRUCTIONS_MAX;
 
-/// Why a pattern can't be used.
+/// The reason why a pattern can't be compiled.
 #[derive(Debug)]
-pub(super) struct Refused {
+pub(super) struct PatternError {
     pub(super) message: String,
     pub(super) hint: Option<&'static str>,
 }
 
-fn refused<T>(message: impl Into<String>, hint: &'static str) -> Result<T, Refused> {
-    Err(Refused { message: message.into(), hint: Some(hint) })
+fn pattern_error<T>(message: impl Into<String>, hint: &'static str) -> Result<T, PatternError> {
+    Err(PatternError { message: message.into(), hint: Some(hint) })
 }
 
-/// Makes a program of a pattern.
-pub(super) fn compile(pattern: &str) -> Result<Pattern, Refused> {
-    let parsed = ParserBuilder::new().nest_limit(NESTING_MAX).build().parse(pattern);
+/// Compiles a pattern to a program.
+pub(super) fn compile(pattern: &str) -> Result<ExprPattern, PatternError> {
+    let parsed = ParserBuilder::new().nest_limit(GROUP_NESTING_MAX).build().parse(pattern);
     let ast = parsed.map_err(|error| {
-        let message = format!("the pattern can't be read: {}", error.kind());
-        Refused { message, hint: None }
+        let message = format!("the pattern is not valid: {}", error.kind());
+        PatternError { message, hint: None }
     })?;
-    let mut compiler = Compiler::default();
-    compiler.part(&ast, &mut Switches::default())?;
-    Ok(Pattern::new(compiler.program, compiler.classes))
+    let mut compiler = PatternCompiler::default();
+    compiler.compile_part(&ast, &mut PatternFlags::default())?;
+    Ok(ExprPattern::new(compiler.program, compiler.classes))
 }
 
-/// What `(?ims)` switches on.
+/// The flags that `(?ims)` switches on.
 #[derive(Debug, Clone, Copy, Default)]
-struct Switches {
-    any_case: bool,
-    lines: bool,
-    dot_is_any: bool,
+struct PatternFlags {
+    ignore_case: bool,
+    multi_line: bool,
+    dot_matches_newline: bool,
 }
 
-impl Switches {
-    fn set(&mut self, flags: &Flags) -> Result<(), Refused> {
+impl PatternFlags {
+    fn set(&mut self, flags: &Flags) -> Result<(), PatternError> {
         if flags.flag_state(Flag::Unicode) == Some(false) {
-            return refused("the pattern switches off Unicode", "leave out `(?-u)`");
+            return pattern_error("the pattern switches off Unicode", "remove `(?-u)`");
         }
         if flags.flag_state(Flag::CRLF).is_some() {
-            return refused("the pattern uses `(?R)`", "write `\\r?$`");
+            return pattern_error("the pattern uses `(?R)`", "write `\\r?$`");
         }
         let update = |switch: &mut bool, flag| {
             *switch = flags.flag_state(flag).unwrap_or(*switch);
         };
-        update(&mut self.any_case, Flag::CaseInsensitive);
-        update(&mut self.lines, Flag::MultiLine);
-        update(&mut self.dot_is_any, Flag::DotMatchesNewLine);
+        update(&mut self.ignore_case, Flag::CaseInsensitive);
+        update(&mut self.multi_line, Flag::MultiLine);
+        update(&mut self.dot_matches_newline, Flag::DotMatchesNewLine);
         Ok(())
     }
 }
 
 #[derive(Default)]
-struct Compiler {
-    program: Vec<Inst>,
+struct PatternCompiler {
+    program: Vec<PatternInstruction>,
     classes: Vec<Vec<(char, char)>>,
     numbers: BTreeMap<Vec<(char, char)>, u16>,
-    work: usize,
+    parts_compiled: usize,
 }
 
-impl Compiler {
-    fn emit(&mut self, inst: Inst) -> Result<usize, Refused> {
-        if self.program.len() == PROGRAM_MAX {
-            return too_large();
+impl PatternCompiler {
+    fn emit(&mut self, inst: PatternInstruction) -> Result<usize, PatternError> {
+        if self.program.len() == PATTERN_INSTRUCTIONS_MAX {
+            return pattern_too_large();
         }
         self.program.push(inst);
         Ok(self.program.len() - 1)
     }
 
-    /// The number of the instruction that will be emitted next.
-    fn here(&self) -> u16 {
+    /// Returns the index of the next instruction.
+    fn next_index(&self) -> u16 {
         u16::try_from(self.program.len()).unwrap_or(u16::MAX)
     }
 
-    /// Leads an instruction that was emitted earlier to the one that comes next.
-    fn lead_here(&mut self, from: usize) {
-        let here = self.here();
-        if let Some(Inst::Jump(to) | Inst::Fork(to)) = self.program.get_mut(from) {
+    /// Sets the target of an earlier jump or fork to the next instruction.
+    fn set_target_here(&mut self, from: usize) {
+        let here = self.next_index();
+        if let Some(PatternInstruction::Jump(to) | PatternInstruction::Fork(to)) =
+            self.program.get_mut(from)
+        {
             *to = here;
         }
     }
 
-    fn part(&mut self, ast: &Ast, switches: &mut Switches) -> Result<(), Refused> {
-        self.work += 1;
-        if self.work > WORK_MAX {
-            return too_large();
+    fn compile_part(&mut self, ast: &Ast, switches: &mut PatternFlags) -> Result<(), PatternError> {
+        self.parts_compiled += 1;
+        if self.parts_compiled > PATTERN_PARTS_MAX {
+            return pattern_too_large();
         }
         match ast {
             Ast::Empty(_) => Ok(()),
             Ast::Flags(flags) => switches.set(&flags.flags),
-            Ast::Literal(literal) => self.literal(literal.c, *switches),
+            Ast::Literal(literal) => self.compile_literal(literal.c, *switches),
             Ast::Dot(_) => {
-                let dot = if switches.dot_is_any { Inst::Any } else { Inst::NotNewline };
+                let dot = if switches.dot_matches_newline {
+                    PatternInstruction::Any
+                } else {
+                    PatternInstruction::NotNewline
+                };
                 self.emit(dot).map(drop)
             }
-            Ast::Assertion(assertion) => self.assertion(assertion, *switches),
-            Ast::ClassUnicode(_) => unicode_class(),
-            Ast::ClassPerl(class) => self.class(&perl(class)),
+            Ast::Assertion(assertion) => self.compile_assertion(assertion, *switches),
+            Ast::ClassUnicode(_) => unicode_class_error(),
+            Ast::ClassPerl(class) => self.compile_class(&perl_class(class)),
             Ast::ClassBracketed(class) => {
-                let class = bracketed(class, *switches)?;
-                self.class(&class)
+                let class = bracketed_class(class, *switches)?;
+                self.compile_class(&class)
             }
-            Ast::Repetition(repetition) => self.repetition(repetition, *switches),
+            Ast::Repetition(repetition) => self.compile_repetition(repetition, *switches),
             Ast::Group(group) => {
                 let mut inside = *switches;
                 if let GroupKind::NonCapturing(flags) = &group.kind {
                     inside.set(flags)?;
                 }
-                self.part(&group.ast, &mut inside)
+                self.compile_part(&group.ast, &mut inside)
             }
             Ast::Concat(concat) => {
-                concat.asts.iter().try_for_each(|part| self.part(part, switches))
+                concat.asts.iter().try_for_each(|part| self.compile_part(part, switches))
             }
-            Ast::Alternation(alternation) => self.alternation(&alternation.asts, switches),
+            Ast::Alternation(alternation) => self.compile_alternation(&alternation.asts, switches),
         }
     }
 
-    fn literal(&mut self, c: char, switches: Switches) -> Result<(), Refused> {
-        case_is_known(c, switches)?;
-        if switches.any_case && c.is_ascii_alphabetic() {
+    fn compile_literal(&mut self, c: char, switches: PatternFlags) -> Result<(), PatternError> {
+        check_case(c, switches)?;
+        if switches.ignore_case && c.is_ascii_alphabetic() {
             let mut class = ClassUnicode::new([ClassUnicodeRange::new(c, c)]);
-            any_case(&mut class);
-            return self.class(&class);
+            add_other_case(&mut class);
+            return self.compile_class(&class);
         }
-        self.emit(Inst::Char(c)).map(drop)
+        self.emit(PatternInstruction::Char(c)).map(drop)
     }
 
-    fn assertion(&mut self, assertion: &Assertion, switches: Switches) -> Result<(), Refused> {
+    fn compile_assertion(
+        &mut self,
+        assertion: &Assertion,
+        switches: PatternFlags,
+    ) -> Result<(), PatternError> {
         let look = match assertion.kind {
-            AssertionKind::StartLine if switches.lines => Look::LineStart,
-            AssertionKind::EndLine if switches.lines => Look::LineEnd,
-            AssertionKind::StartLine | AssertionKind::StartText => Look::Start,
-            AssertionKind::EndLine | AssertionKind::EndText => Look::End,
-            AssertionKind::WordBoundary => Look::Boundary,
-            AssertionKind::NotWordBoundary => Look::NotBoundary,
-            _ => return refused("the pattern uses a one-sided word boundary", "write `\\b`"),
+            AssertionKind::StartLine if switches.multi_line => PatternAnchor::LineStart,
+            AssertionKind::EndLine if switches.multi_line => PatternAnchor::LineEnd,
+            AssertionKind::StartLine | AssertionKind::StartText => PatternAnchor::Start,
+            AssertionKind::EndLine | AssertionKind::EndText => PatternAnchor::End,
+            AssertionKind::WordBoundary => PatternAnchor::Boundary,
+            AssertionKind::NotWordBoundary => PatternAnchor::NotBoundary,
+            _ => return pattern_error("the pattern uses a one-sided word boundary", "write `\\b`"),
         };
-        self.emit(Inst::Look(look)).map(drop)
+        self.emit(PatternInstruction::Look(look)).map(drop)
     }
 
-    fn class(&mut self, class: &ClassUnicode) -> Result<(), Refused> {
+    fn compile_class(&mut self, class: &ClassUnicode) -> Result<(), PatternError> {
         let ranges: Vec<_> = class.iter().map(|range| (range.start(), range.end())).collect();
         let number = match self.numbers.get(&ranges) {
             Some(number) => *number,
             None => {
-                let number = u16::try_from(self.classes.len()).or_else(|_| too_large())?;
+                let number = u16::try_from(self.classes.len()).or_else(|_| pattern_too_large())?;
                 self.classes.push(ranges.clone());
                 self.numbers.insert(ranges, number);
                 number
             }
         };
-        self.emit(Inst::Class(number)).map(drop)
+        self.emit(PatternInstruction::Class(number)).map(drop)
     }
 
-    fn alternation(&mut self, parts: &[Ast], switches: &mut Switches) -> Result<(), Refused> {
+    fn compile_alternation(
+        &mut self,
+        parts: &[Ast],
+        switches: &mut PatternFlags,
+    ) -> Result<(), PatternError> {
         let mut ends = Vec::new();
         let last = parts.len().saturating_sub(1);
         for (number, part) in parts.iter().enumerate() {
             if number == last {
-                self.part(part, switches)?;
+                self.compile_part(part, switches)?;
             } else {
-                let fork = self.emit(Inst::Fork(0))?;
-                self.part(part, switches)?;
-                ends.push(self.emit(Inst::Jump(0))?);
-                self.lead_here(fork);
+                let fork = self.emit(PatternInstruction::Fork(0))?;
+                self.compile_part(part, switches)?;
+                ends.push(self.emit(PatternInstruction::Jump(0))?);
+                self.set_target_here(fork);
             }
         }
-        ends.into_iter().for_each(|end| self.lead_here(end));
+        ends.into_iter().for_each(|end| self.set_target_here(end));
         Ok(())
     }
 
-    fn repetition(&mut self, repetition: &Repetition, switches: Switches) -> Result<(), Refused> {
+    fn compile_repetition(
+        &mut self,
+        repetition: &Repetition,
+        switches: PatternFlags,
+    ) -> Result<(), PatternError> {
         let (least, most) = match &repetition.op.kind {
             RepetitionKind::ZeroOrOne => (0, Some(1)),
             RepetitionKind::ZeroOrMore => (0, None),
@@ -197,88 +218,105 @@ impl Compiler {
             RepetitionKind::Range(RepetitionRange::AtLeast(n)) => (*n, None),
             RepetitionKind::Range(RepetitionRange::Bounded(n, m)) => (*n, Some(*m)),
         };
-        // `x{3,}` is `xxx` and then `x*`.
+        // `x{3,}` is compiled as `xxx` and then `x*`.
         for _ in 0..least {
-            self.part(&repetition.ast, &mut { switches })?;
+            self.compile_part(&repetition.ast, &mut { switches })?;
         }
         let Some(most) = most else {
-            let fork = self.emit(Inst::Fork(0))?;
-            self.part(&repetition.ast, &mut { switches })?;
-            self.emit(Inst::Jump(u16::try_from(fork).unwrap_or(u16::MAX)))?;
-            self.lead_here(fork);
+            let fork = self.emit(PatternInstruction::Fork(0))?;
+            self.compile_part(&repetition.ast, &mut { switches })?;
+            self.emit(PatternInstruction::Jump(u16::try_from(fork).unwrap_or(u16::MAX)))?;
+            self.set_target_here(fork);
             return Ok(());
         };
         let mut forks = Vec::new();
         for _ in least..most {
-            forks.push(self.emit(Inst::Fork(0))?);
-            self.part(&repetition.ast, &mut { switches })?;
+            forks.push(self.emit(PatternInstruction::Fork(0))?);
+            self.compile_part(&repetition.ast, &mut { switches })?;
         }
-        forks.into_iter().for_each(|fork| self.lead_here(fork));
+        forks.into_iter().for_each(|fork| self.set_target_here(fork));
         Ok(())
     }
 }
 
-fn too_large<T>() -> Result<T, Refused> {
-    let message = format!("the pattern has more than {PROGRAM_MAX} steps, repetitions written out");
-    refused(message, "use smaller counts in `{…}`, or none")
+fn pattern_too_large<T>() -> Result<T, PatternError> {
+    let message = format!(
+        "the pattern has more than {PATTERN_INSTRUCTIONS_MAX} steps after its repetitions are expanded"
+    );
+    pattern_error(message, "use smaller counts in `{…}`, or remove them")
 }
 
-fn unicode_class<T>() -> Result<T, Refused> {
-    refused("the pattern uses a class of Unicode", "write the ranges you mean, such as `[a-zà-ÿ]`")
+fn unicode_class_error<T>() -> Result<T, PatternError> {
+    pattern_error("the pattern uses a Unicode class", "write explicit ranges, such as `[a-zà-ÿ]`")
 }
 
-fn bracketed(class: &ClassBracketed, switches: Switches) -> Result<ClassUnicode, Refused> {
-    let mut made = ClassUnicode::empty();
+fn bracketed_class(
+    class: &ClassBracketed,
+    switches: PatternFlags,
+) -> Result<ClassUnicode, PatternError> {
+    let mut result = ClassUnicode::empty();
     match &class.kind {
-        ClassSet::Item(item) => add(&mut made, item, switches)?,
+        ClassSet::Item(item) => add_class_item(&mut result, item, switches)?,
         ClassSet::BinaryOp(_) => {
-            return refused("the pattern computes with classes", "put a backslash before the sign");
+            return pattern_error(
+                "the pattern uses an operator on classes",
+                "put a backslash before the sign",
+            );
         }
     }
-    if switches.any_case {
-        any_case(&mut made);
+    if switches.ignore_case {
+        add_other_case(&mut result);
     }
     if class.negated {
-        made.negate();
+        result.negate();
     }
-    Ok(made)
+    Ok(result)
 }
 
-fn add(class: &mut ClassUnicode, item: &ClassSetItem, switches: Switches) -> Result<(), Refused> {
+fn add_class_item(
+    class: &mut ClassUnicode,
+    item: &ClassSetItem,
+    switches: PatternFlags,
+) -> Result<(), PatternError> {
     match item {
         ClassSetItem::Empty(_) => {}
         ClassSetItem::Literal(literal) => {
-            case_is_known(literal.c, switches)?;
+            check_case(literal.c, switches)?;
             class.push(ClassUnicodeRange::new(literal.c, literal.c));
         }
         ClassSetItem::Range(range) => {
-            case_is_known(range.start.c, switches)?;
-            case_is_known(range.end.c, switches)?;
+            check_case(range.start.c, switches)?;
+            check_case(range.end.c, switches)?;
             class.push(ClassUnicodeRange::new(range.start.c, range.end.c));
         }
-        ClassSetItem::Ascii(ascii) => class.union(&ranges(named(&ascii.kind), ascii.negated)),
-        ClassSetItem::Perl(known) => class.union(&perl(known)),
-        ClassSetItem::Union(union) => {
-            return union.items.iter().try_for_each(|item| add(class, item, switches));
+        ClassSetItem::Ascii(ascii) => {
+            class.union(&class_of_ranges(ascii_ranges(&ascii.kind), ascii.negated));
         }
-        ClassSetItem::Unicode(_) => return unicode_class(),
+        ClassSetItem::Perl(known) => class.union(&perl_class(known)),
+        ClassSetItem::Union(union) => {
+            return union.items.iter().try_for_each(|item| add_class_item(class, item, switches));
+        }
+        ClassSetItem::Unicode(_) => return unicode_class_error(),
         ClassSetItem::Bracketed(_) => {
-            return refused("the pattern has a class inside a class", "write `\\[` for a bracket");
+            return pattern_error(
+                "the pattern has a class inside a class",
+                "write `\\[` for a bracket",
+            );
         }
     }
     Ok(())
 }
 
-fn perl(class: &ClassPerl) -> ClassUnicode {
+fn perl_class(class: &ClassPerl) -> ClassUnicode {
     let kind = match class.kind {
         ClassPerlKind::Digit => ClassAsciiKind::Digit,
         ClassPerlKind::Space => ClassAsciiKind::Space,
         ClassPerlKind::Word => ClassAsciiKind::Word,
     };
-    ranges(named(&kind), class.negated)
+    class_of_ranges(ascii_ranges(&kind), class.negated)
 }
 
-fn ranges(ranges: &[(char, char)], negated: bool) -> ClassUnicode {
+fn class_of_ranges(ranges: &[(char, char)], negated: bool) -> ClassUnicode {
     let ranges = ranges.iter().map(|(first, last)| ClassUnicodeRange::new(*first, *last));
     let mut class = ClassUnicode::new(ranges);
     if negated {
@@ -287,7 +325,7 @@ fn ranges(ranges: &[(char, char)], negated: bool) -> ClassUnicode {
     class
 }
 
-fn named(kind: &ClassAsciiKind) -> &'static [(char, char)] {
+fn ascii_ranges(kind: &ClassAsciiKind) -> &'static [(char, char)] {
     match kind {
         ClassAsciiKind::Alnum => &[('0', '9'), ('A', 'Z'), ('a', 'z')],
         ClassAsciiKind::Alpha => &[('A', 'Z'), ('a', 'z')],
@@ -306,17 +344,17 @@ fn named(kind: &ClassAsciiKind) -> &'static [(char, char)] {
     }
 }
 
-/// Refuses a letter whose other case we have no table for.
-fn case_is_known(c: char, switches: Switches) -> Result<(), Refused> {
-    if switches.any_case && !c.is_ascii() && (c.is_lowercase() || c.is_uppercase()) {
+/// Refuses a letter that is not ASCII, because there is no table of its other case.
+fn check_case(c: char, switches: PatternFlags) -> Result<(), PatternError> {
+    if switches.ignore_case && !c.is_ascii() && (c.is_lowercase() || c.is_uppercase()) {
         let message = format!("`(?i)` does not know the other case of `{c}`");
-        return refused(message, "write both cases, such as `[éÉ]`, outside of `(?i)`");
+        return pattern_error(message, "write both cases, such as `[éÉ]`, outside of `(?i)`");
     }
     Ok(())
 }
 
 /// Adds the other case of every ASCII letter in the class.
-fn any_case(class: &mut ClassUnicode) {
+fn add_other_case(class: &mut ClassUnicode) {
     let shift = |range: &ClassUnicodeRange, from: (char, char), to: char| {
         let (first, last) = (range.start().max(from.0), range.end().min(from.1));
         let other = |c: char| {

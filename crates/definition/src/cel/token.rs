@@ -1,11 +1,11 @@
-//! The words of a condition: numbers, texts, names and signs.
+//! Splits a condition into tokens: numbers, texts, names and signs.
 
-use super::Wrong;
+use super::ConditionError;
 
-/// One word.
+/// One token.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Token {
-    /// A number, without the sign that may stand before it.
+pub(super) enum ConditionToken {
+    /// A number without its sign.
     Int(u64),
     Text(String),
     Name(String),
@@ -13,8 +13,8 @@ pub(super) enum Token {
     End,
 }
 
-impl Token {
-    /// The word as a message shows it.
+impl ConditionToken {
+    /// Returns the token as messages show it.
     pub(super) fn describe(&self) -> String {
         match self {
             Self::Int(number) => format!("`{number}`"),
@@ -26,21 +26,21 @@ impl Token {
     }
 }
 
-/// Longer ones first.
+/// The signs; longer signs first, so that they are matched first.
 const SIGNS: &[&str] = &[
     "&&", "||", "==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "!", "?", ":", ".", ",",
     "(", ")", "[", "]", "{", "}",
 ];
 
-/// Cuts a condition into its words, each with the byte where it begins.
-pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Wrong> {
-    let mut reader = Reader { text, at: 0 };
+/// Splits a condition into tokens, each with its offset in bytes.
+pub(super) fn tokenize(text: &str) -> Result<Vec<(usize, ConditionToken)>, ConditionError> {
+    let mut reader = Tokenizer { text, offset: 0 };
     let mut tokens = Vec::new();
     loop {
         reader.skip_space();
-        let at = reader.at;
-        let token = reader.token()?;
-        let is_end = token == Token::End;
+        let at = reader.offset;
+        let token = reader.read_token()?;
+        let is_end = token == ConditionToken::End;
         tokens.push((at, token));
         if is_end {
             return Ok(tokens);
@@ -48,20 +48,20 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Wrong> {
     }
 }
 
-struct Reader<'t> {
+struct Tokenizer<'t> {
     text: &'t str,
-    at: usize,
+    offset: usize,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> Tokenizer<'t> {
     fn rest(&self) -> &'t str {
-        self.text.get(self.at..).unwrap_or_default()
+        self.text.get(self.offset..).unwrap_or_default()
     }
 
     fn take(&mut self, while_true: impl Fn(char) -> bool) -> &'t str {
         let rest = self.rest();
         let end = rest.find(|c| !while_true(c)).unwrap_or(rest.len());
-        self.at += end;
+        self.offset += end;
         rest.get(..end).unwrap_or_default()
     }
 
@@ -75,29 +75,29 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn token(&mut self) -> Result<Token, Wrong> {
-        let Some(first) = self.rest().chars().next() else { return Ok(Token::End) };
-        if first.is_ascii_digit() || self.fraction() {
-            return self.number();
+    fn read_token(&mut self) -> Result<ConditionToken, ConditionError> {
+        let Some(first) = self.rest().chars().next() else { return Ok(ConditionToken::End) };
+        if first.is_ascii_digit() || self.is_fraction_next() {
+            return self.read_number();
         }
-        if let Some(token) = self.string()? {
+        if let Some(token) = self.read_string()? {
             return Ok(token);
         }
         if first.is_ascii_alphabetic() || first == '_' {
             let name = self.take(|c| c.is_ascii_alphanumeric() || c == '_');
-            return Ok(Token::Name(name.to_owned()));
+            return Ok(ConditionToken::Name(name.to_owned()));
         }
         match SIGNS.iter().find(|sign| self.rest().starts_with(**sign)) {
             Some(sign) => {
-                self.at += sign.len();
-                Ok(Token::Sign(sign))
+                self.offset += sign.len();
+                Ok(ConditionToken::Sign(sign))
             }
-            None => Err(self.stray(first)),
+            None => Err(self.unexpected_character(first)),
         }
     }
 
-    fn stray(&self, c: char) -> Wrong {
-        let wrong = Wrong::new(self.at, format!("`{c}` means nothing here"));
+    fn unexpected_character(&self, c: char) -> ConditionError {
+        let wrong = ConditionError::new(self.offset, format!("unexpected `{c}`"));
         match c {
             '=' => wrong.hint("write `==` to compare"),
             '&' => wrong.hint("write `&&` for and"),
@@ -107,40 +107,40 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn number(&mut self) -> Result<Token, Wrong> {
-        let at = self.at;
+    fn read_number(&mut self) -> Result<ConditionToken, ConditionError> {
+        let at = self.offset;
         let written = self.take(|c| c.is_ascii_alphanumeric() || c == '_');
         let hex = written.strip_prefix("0x").or_else(|| written.strip_prefix("0X"));
-        let is_float = hex.is_none() && (self.fraction() || written.contains(['e', 'E']));
+        let is_float = hex.is_none() && (self.is_fraction_next() || written.contains(['e', 'E']));
         if is_float {
-            let message = "decimal numbers can't be written";
-            return Err(Wrong::new(at, message).hint("compare with whole numbers"));
+            let message = "decimal numbers are not supported";
+            return Err(ConditionError::new(at, message).hint("compare with whole numbers"));
         }
         if let Some(whole) = written.strip_suffix(['u', 'U']) {
-            let message = format!("`{written}` is not a number here");
-            return Err(Wrong::new(at, message).hint(format!("write `{whole}`")));
+            let message = format!("the suffix in `{written}` is not supported");
+            return Err(ConditionError::new(at, message).hint(format!("write `{whole}`")));
         }
         let parsed = match hex {
             Some(digits) => u64::from_str_radix(digits, 16),
             None => written.parse(),
         };
-        parsed.map(Token::Int).map_err(|_| {
+        parsed.map(ConditionToken::Int).map_err(|_| {
             let (digits, radix) = hex.map_or((written, 10), |digits| (digits, 16));
             let is_number = !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
-            let what = if is_number { "is too large a number" } else { "is not a number" };
-            Wrong::new(at, format!("`{written}` {what}"))
+            let what = if is_number { "is too large" } else { "is not a number" };
+            ConditionError::new(at, format!("`{written}` {what}"))
         })
     }
 
-    /// Whether a point and digits come next.
-    fn fraction(&self) -> bool {
+    /// Whether a decimal point and a digit come next.
+    fn is_fraction_next(&self) -> bool {
         let Some(rest) = self.rest().strip_prefix('.') else { return false };
         rest.starts_with(|c: char| c.is_ascii_digit())
     }
 
-    /// A text, where one begins here: quoted once or three times, raw or not.
-    fn string(&mut self) -> Result<Option<Token>, Wrong> {
-        let at = self.at;
+    /// Reads a text if one starts here: with single or triple quotes, raw or with escapes.
+    fn read_string(&mut self) -> Result<Option<ConditionToken>, ConditionError> {
+        let at = self.offset;
         let rest = self.rest();
         let letters = rest.bytes().take(2).take_while(u8::is_ascii_alphabetic).count();
         let is_quote = |c| matches!(c, '"' | '\'');
@@ -155,46 +155,56 @@ impl<'t> Reader<'t> {
             _ => return Ok(None),
         };
         if is_bytes {
-            let message = "bytes can't be written";
-            return Err(Wrong::new(at, message).hint("write a text, without the `b`"));
+            let message = "bytes are not supported";
+            return Err(ConditionError::new(at, message).hint("write a text, without the `b`"));
         }
-        self.at += prefix.map_or(0, str::len);
+        self.offset += prefix.map_or(0, str::len);
         let quote = ["\"\"\"", "'''", "\"", "'"]
             .into_iter()
             .find(|quote| self.rest().starts_with(quote))
             .unwrap_or("\"");
-        self.at += quote.len();
-        self.quoted(at, quote, is_raw).map(|text| Some(Token::Text(text)))
+        self.offset += quote.len();
+        self.read_quoted(at, quote, is_raw).map(|text| Some(ConditionToken::Text(text)))
     }
 
-    /// The rest of the text that begins at `at`, without its quotes.
-    fn quoted(&mut self, at: usize, quote: &str, is_raw: bool) -> Result<String, Wrong> {
+    /// Reads the rest of the text that starts at `at`, and returns it without its quotes.
+    fn read_quoted(
+        &mut self,
+        at: usize,
+        quote: &str,
+        is_raw: bool,
+    ) -> Result<String, ConditionError> {
         let mut text = String::new();
         loop {
             if self.rest().starts_with(quote) {
-                self.at += quote.len();
+                self.offset += quote.len();
                 return Ok(text);
             }
             match self.rest().chars().next() {
-                None => return Err(Wrong::new(at, format!("the text has no closing `{quote}`"))),
+                None => {
+                    return Err(ConditionError::new(
+                        at,
+                        format!("the text has no closing `{quote}`"),
+                    ));
+                }
                 Some('\n' | '\r') if quote.len() == 1 => {
                     let message = format!("the text has no closing `{quote}` on its line");
-                    return Err(Wrong::new(at, message).hint("write `\\n` for a new line"));
+                    return Err(ConditionError::new(at, message).hint("write `\\n` for a new line"));
                 }
-                Some('\\') if !is_raw => text.push(self.escape()?),
+                Some('\\') if !is_raw => text.push(self.read_escape()?),
                 Some(c) => {
-                    self.at += c.len_utf8();
+                    self.offset += c.len_utf8();
                     text.push(c);
                 }
             }
         }
     }
 
-    fn escape(&mut self) -> Result<char, Wrong> {
-        let at = self.at;
+    fn read_escape(&mut self) -> Result<char, ConditionError> {
+        let at = self.offset;
         let wrong = |what: &str| {
             let hint = "write `\\\\` for a backslash, or r\"…\" for a text without escapes";
-            Wrong::new(at, format!("`{what}` is not an escape")).hint(hint)
+            ConditionError::new(at, format!("`{what}` is not an escape")).hint(hint)
         };
         let mut letters = self.rest().chars().skip(1);
         let Some(letter) = letters.next() else { return Err(wrong("\\")) };
@@ -205,11 +215,11 @@ impl<'t> Reader<'t> {
             '0'..='3' => (1, 3, 8),
             _ => {
                 let c = plain_escape(letter).ok_or_else(|| wrong(&format!("\\{letter}")))?;
-                self.at += 1 + letter.len_utf8();
+                self.offset += 1 + letter.len_utf8();
                 return Ok(c);
             }
         };
-        let start = self.at + skipped;
+        let start = self.offset + skipped;
         let code = self
             .text
             .get(start..start + digits)
@@ -217,7 +227,7 @@ impl<'t> Reader<'t> {
             .and_then(|code| u32::from_str_radix(code, radix).ok())
             .and_then(char::from_u32)
             .ok_or_else(|| wrong(&format!("\\{letter}")))?;
-        self.at = start + digits;
+        self.offset = start + digits;
         Ok(code)
     }
 }

@@ -1,4 +1,4 @@
-//! A demand with the layer that makes it.
+//! A demand, together with the layer that makes it.
 
 use jackline_engine::{Definition, Mode};
 
@@ -12,42 +12,45 @@ pub(crate) struct Demand<T> {
 /// The definition of one layer, from which each section takes its demands.
 pub(crate) struct LayerSource<'a> {
     pub(crate) definition: &'a Definition,
-    /// The modes that it gives to rules and packs by name.
+    /// The modes that the layer gives to rules and packs by name.
     pub(crate) modes: &'a [(String, Mode)],
     /// The number of the layer.
     pub(crate) layer: usize,
-    /// Whether its commands and addresses may be used.
+    /// Whether the commands and addresses of the layer may be used.
     pub(crate) trusted: bool,
 }
 
 impl LayerSource<'_> {
-    /// A demand of this layer.
+    /// Creates a demand of this layer.
     pub(crate) fn demand<T>(&self, value: T) -> Demand<T> {
         Demand { value, layer: self.layer }
     }
 
-    /// A demand that the layer may leave out.
+    /// Creates a demand that the layer may leave out.
     pub(crate) fn option<T: Clone>(&self, value: Option<&T>) -> Option<Demand<T>> {
         value.map(|value| self.demand(value.clone()))
     }
 
-    /// A demand, where it differs from the default: the default demands nothing.
-    pub(crate) fn unusual<T: Clone + Default + PartialEq>(&self, value: &T) -> Option<Demand<T>> {
+    /// Creates a demand if the value differs from the default. A default demands nothing.
+    pub(crate) fn non_default<T: Clone + Default + PartialEq>(
+        &self,
+        value: &T,
+    ) -> Option<Demand<T>> {
         self.option(Some(value).filter(|value| **value != T::default()))
     }
 
-    /// Several demands of this layer.
+    /// Creates several demands of this layer.
     pub(crate) fn list<T>(&self, values: impl IntoIterator<Item = T>) -> Vec<Demand<T>> {
         values.into_iter().map(|value| self.demand(value)).collect()
     }
 }
 
-/// The values without their layers.
+/// Returns the values without their layers.
 pub(crate) fn values<T>(demands: Vec<Demand<T>>) -> Vec<T> {
     demands.into_iter().map(|demand| demand.value).collect()
 }
 
-/// The demands of both layers, each once.
+/// Returns the demands of both layers without duplicates.
 pub(crate) fn union<T: Clone + PartialEq>(high: &[Demand<T>], low: &[Demand<T>]) -> Vec<Demand<T>> {
     let mut all = high.to_vec();
     for demand in low {

@@ -1,12 +1,12 @@
-//! Every key that holds an agent, with a looser value in the lower layer.
+//! Tests every key that restricts an agent with a looser value in the lower layer.
 //!
-//! The values are in the sections, beside the keys.
+//! The sections contain the values, next to the keys.
 
-use super::tests::{ignored, managed, of_file, repository, user};
-use super::{Combined, combine};
+use super::tests::{ignored, load_definition, managed, repository, user};
+use super::{CombinedDefinition, combine};
 use crate::sections::{LOOSER, MAPPINGS};
 
-/// A demand of the higher layer, and a looser one of the lower layer. Where neither of two values
+/// A demand of the higher layer, and a looser demand of the lower layer. If neither of two values
 /// is stricter, both are tried.
 pub(crate) struct Looser {
     /// The id of the mapping and the key in it, such as `limit.max`; empty for the top level.
@@ -19,9 +19,9 @@ pub(crate) const fn looser(key: &'static str, high: &'static str, low: &'static 
     Looser { key, high, low }
 }
 
-/// Mappings without looser values: demands of all layers are in force together, or other tests
-/// show how they are joined.
-const NOT_TRIED: [&str; 23] = [
+/// Mappings without looser values: the demands of all layers are in force together, or other tests
+/// check how they are joined.
+const MAPPINGS_NOT_TRIED: [&str; 23] = [
     "definition",
     "tool",
     "paths",
@@ -47,21 +47,22 @@ const NOT_TRIED: [&str; 23] = [
     "journal",
 ];
 
-/// Keys that hold no agent: a name, a recommendation, examples that only the loader plays, and the
-/// loosest effect. The tests of modes show the mode of a rule.
-const IDLE: [&str; 5] = ["rule.name", "rule.instead", "rule.examples", "rule.observe", "rule.mode"];
+/// Keys that restrict no agent: a name, a recommendation, examples that only the loader runs, and
+/// the loosest effect. Other tests check the mode of a rule.
+const KEYS_WITHOUT_EFFECT: [&str; 5] =
+    ["rule.name", "rule.instead", "rule.examples", "rule.observe", "rule.mode"];
 
-fn all() -> impl Iterator<Item = &'static Looser> {
+fn all_looser() -> impl Iterator<Item = &'static Looser> {
     LOOSER.iter().copied().flatten()
 }
 
 #[test]
 fn no_key_is_loosened_by_a_lower_layer() {
-    for Looser { key, high, low } in all() {
-        let (above, below) = (of_file(high), of_file(low));
+    for Looser { key, high, low } in all_looser() {
+        let (above, below) = (load_definition(high), load_definition(low));
         let alone = combine(vec![user(above.clone())], false).definition;
         let with = |trust| combine(vec![user(above.clone()), repository(below.clone())], trust);
-        let Combined { definition, .. } = with(false);
+        let CombinedDefinition { definition, .. } = with(false);
         assert_eq!(definition, alone, "{key}: {high} + {low}");
         assert_ne!(ignored(&with(false)), Vec::<String>::new(), "{key}: {high} + {low}");
         // A trusted repository may loosen the person's demands, but not the owner's.
@@ -69,7 +70,7 @@ fn no_key_is_loosened_by_a_lower_layer() {
         for layers in [
             vec![managed(above.clone()), repository(below.clone())],
             vec![managed(above.clone()), user(below.clone())],
-            vec![managed(above.clone()), user(of_file("")), repository(below.clone())],
+            vec![managed(above.clone()), user(load_definition("")), repository(below.clone())],
         ] {
             assert_eq!(combine(layers, true).definition, alone, "{key}: {high} + {low}");
         }
@@ -78,14 +79,17 @@ fn no_key_is_loosened_by_a_lower_layer() {
 
 #[test]
 fn every_key_is_tried() {
-    for id in NOT_TRIED {
+    for id in MAPPINGS_NOT_TRIED {
         assert!(MAPPINGS.iter().any(|keys| keys.id == id), "there is no mapping `{id}`");
     }
-    for keys in MAPPINGS.iter().filter(|keys| !NOT_TRIED.contains(&keys.id)) {
-        for key in keys.known {
+    for keys in MAPPINGS.iter().filter(|keys| !MAPPINGS_NOT_TRIED.contains(&keys.id)) {
+        for key in keys.entries {
             let name = format!("{}.{}", keys.id, key.name);
-            let is_tried = all().any(|looser| looser.key == name);
-            assert!(is_tried || IDLE.contains(&name.as_str()), "no looser value of `{name}`");
+            let is_tried = all_looser().any(|looser| looser.key == name);
+            assert!(
+                is_tried || KEYS_WITHOUT_EFFECT.contains(&name.as_str()),
+                "no looser value of `{name}`"
+            );
         }
     }
 }

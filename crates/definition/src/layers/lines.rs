@@ -1,44 +1,44 @@
-//! The demands in force, one line each, with their layers.
+//! Lists the demands in force for people, one line each, with their layers.
 
-use super::{Demand, EffectiveLine, LayerJoin, Subject};
+use super::{Demand, DemandLine, DemandSubject, LayerJoin};
 
-/// The lines that sections add, in the order in which they are listed for people.
-pub(crate) struct EffectiveLines<'a> {
+/// Collects the lines of all sections and sorts them for people.
+pub(crate) struct DemandLines<'a> {
     join: &'a LayerJoin,
-    lines: Vec<(u8, EffectiveLine)>,
+    lines: Vec<(u8, DemandLine)>,
 }
 
-impl<'a> EffectiveLines<'a> {
+impl<'a> DemandLines<'a> {
     pub(super) fn new(join: &'a LayerJoin) -> Self {
         Self { join, lines: Vec::new() }
     }
 
-    /// Adds a key that belongs to the definition as a whole. These are listed first.
-    pub(crate) fn general(&mut self, text: String, layer: usize) {
-        self.lines.push((0, self.join.line(Subject::Setting, text, layer)));
+    /// Adds a key of the definition as a whole. These lines come first.
+    pub(crate) fn add_general(&mut self, text: String, layer: usize) {
+        self.lines.push((0, self.join.line(DemandSubject::Setting, text, layer)));
     }
 
-    /// Adds a general key, where its value differs from the default.
-    pub(crate) fn general_unless<T: Copy + PartialEq>(
+    /// Adds a key of the definition as a whole if its value differs from the default.
+    pub(crate) fn add_general_unless_default<T: Copy + PartialEq>(
         &mut self,
         default: T,
         demand: &Demand<T>,
         text: impl FnOnce(T) -> String,
     ) {
         if demand.value != default {
-            self.general(text(demand.value), demand.layer);
+            self.add_general(text(demand.value), demand.layer);
         }
     }
 
     /// Adds a line.
-    pub(crate) fn add(&mut self, subject: Subject, text: String, layer: usize) {
+    pub(crate) fn add(&mut self, subject: DemandSubject, text: String, layer: usize) {
         self.add_with_origin(subject, text, layer, |_| None);
     }
 
-    /// Adds a demand, unless the layers leave it out.
-    pub(crate) fn option<T>(
+    /// Adds a demand if there is one.
+    pub(crate) fn add_option<T>(
         &mut self,
-        subject: Subject,
+        subject: DemandSubject,
         demand: Option<&Demand<T>>,
         text: impl FnOnce(&T) -> String,
     ) {
@@ -47,36 +47,36 @@ impl<'a> EffectiveLines<'a> {
         }
     }
 
-    /// Adds a line that knows what its demand came with; `origin` is given the file of the layer.
+    /// Adds a line with the origin of its demand. `origin` receives the file of the layer.
     pub(crate) fn add_with_origin(
         &mut self,
-        subject: Subject,
+        subject: DemandSubject,
         text: String,
         layer: usize,
         origin: impl FnOnce(&str) -> Option<String>,
     ) {
         let mut line = self.join.line(subject, text, layer);
         line.origin = origin(&line.file);
-        self.lines.push((rank(subject), line));
+        self.lines.push((subject_rank(subject), line));
     }
 
-    /// The lines in their order.
-    pub(super) fn sorted(mut self) -> Vec<EffectiveLine> {
+    /// Returns the sorted lines.
+    pub(super) fn sorted(mut self) -> Vec<DemandLine> {
         self.lines.sort_by_key(|(rank, _)| *rank);
         self.lines.into_iter().map(|(_, line)| line).collect()
     }
 }
 
-/// The place of a subject in the list. Lines of one rank keep the order of their sections.
-fn rank(subject: Subject) -> u8 {
+/// Returns the rank of a subject in the list. Lines of equal rank keep the order of sections.
+fn subject_rank(subject: DemandSubject) -> u8 {
     match subject {
-        Subject::Setting | Subject::Limit => 1,
-        Subject::Protected => 2,
-        Subject::Tool => 3,
-        Subject::Policy => 4,
-        Subject::Completion => 5,
-        Subject::Feedback => 6,
-        Subject::Notify => 7,
-        Subject::Rule => 8,
+        DemandSubject::Setting | DemandSubject::Limit => 1,
+        DemandSubject::Protected => 2,
+        DemandSubject::Tool => 3,
+        DemandSubject::Policy => 4,
+        DemandSubject::Completion => 5,
+        DemandSubject::Feedback => 6,
+        DemandSubject::Notify => 7,
+        DemandSubject::Rule => 8,
     }
 }

@@ -1,17 +1,19 @@
-//! Whatever a lower layer says, the higher ones lose nothing by it.
+//! Tests that no demand of a higher layer becomes looser when a lower layer is joined.
 
 use jackline_engine::definition::{
-    Advisor, Cap, Checker, Context, Cycle, Dependency, DirtyBits, Effect, Errors, FeedbackProvider,
-    Graded, Io, Journal, Limit, Limits, LongPrice, Loops, ModelChoice, ModelKind, ModelProvider,
-    Models, Need, Opaque, OutputIo, Paths, Per, Policy, PolicyRule, Price, Profile, Progress,
-    Redact, Rule, RuleScope, Rules, SequentialDependency, Shell, ShellIo, Speech, Strict, Tool,
-    Trigger, UnknownTools,
+    Advisor, BudgetLimit, CompletionCap, CompletionRequirement, ContextThresholds, CycleLevels,
+    DeclaredTool, DirtyBits, ErrorLevels, FeedbackContent, FeedbackProvider, FeedbackTrigger,
+    GradedLevels, IoLimits, JournalSettings, LimitPeriod, LongPromptPrice, LoopProfile,
+    LoopSettings, ModelChoice, ModelKind, ModelPrice, ModelProvider, ModelTables, OpaquePolicy,
+    OutputLimits, Policy, PolicyRule, Prerequisite, ProgressSettings, Redact, Rule, RuleEffect,
+    RuleScope, Rules, SequentialDependency, SessionLimits, ShellOutputLimits, ShellSettings,
+    StrictLevels, ToolDependency, ToolPaths, UnknownTools,
 };
-use jackline_engine::{Definition, Kind, Mode};
+use jackline_engine::{Definition, Mode, ToolKind};
 use proptest::prelude::*;
 
 use super::tests::{command, condition, managed, repository, rule, user};
-use super::{Layered, combine};
+use super::{LayerDefinition, combine};
 use crate::words;
 
 const MODELS: [&str; 6] = ["m", "m-001", "m-001-002", "n", "openai/m", "openai/m-001"];
@@ -21,28 +23,28 @@ fn a_name() -> impl Strategy<Value = String> {
     prop::sample::select(&NAMES[..]).prop_map(ToOwned::to_owned)
 }
 
-fn a_tool() -> impl Strategy<Value = Tool> {
-    let kinds = [Kind::Exec, Kind::Think, Kind::Write, Kind::Other];
+fn a_tool() -> impl Strategy<Value = DeclaredTool> {
+    let kinds = [ToolKind::Exec, ToolKind::Think, ToolKind::Write, ToolKind::Other];
     (a_name(), prop::sample::select(kinds.to_vec()), prop::option::of(a_name()), any::<[bool; 4]>())
         .prop_map(|(name, kind, alias, [idempotent, pointer, transparent, read_only])| {
-            let paths = Paths { read: vec![], write: vec!["/nowhere".to_owned()] };
-            Tool {
+            let paths = ToolPaths { read: vec![], write: vec!["/nowhere".to_owned()] };
+            DeclaredTool {
                 kind,
                 aliases: alias.into_iter().filter(|alias| *alias != name).collect(),
                 idempotent,
                 transparent,
                 read_only,
-                paths: if pointer { paths } else { Paths::default() },
-                ..Tool::named(&name)
+                paths: if pointer { paths } else { ToolPaths::default() },
+                ..DeclaredTool::with_name(&name)
             }
         })
 }
 
-/// Tools of which no two go by one name, as the loader demands.
-fn some_tools() -> impl Strategy<Value = Vec<Tool>> {
+/// Tools with unique names, as the loader demands.
+fn some_tools() -> impl Strategy<Value = Vec<DeclaredTool>> {
     prop::collection::vec(a_tool(), 0..4).prop_map(|list| {
         let mut taken: Vec<String> = Vec::new();
-        let fits = |tool: &Tool| {
+        let fits = |tool: &DeclaredTool| {
             let all: Vec<String> =
                 std::iter::once(&tool.name).chain(&tool.aliases).cloned().collect();
             let free = all.iter().all(|name| !taken.contains(name));
@@ -55,11 +57,11 @@ fn some_tools() -> impl Strategy<Value = Vec<Tool>> {
 }
 
 fn a_rule() -> impl Strategy<Value = Rule> {
-    let effects = [Effect::Observe, Effect::Warn, Effect::Ask, Effect::Deny];
+    let effects = [RuleEffect::Observe, RuleEffect::Warn, RuleEffect::Ask, RuleEffect::Deny];
     let scope = prop_oneof![
         Just(RuleScope::Any),
         a_name().prop_map(RuleScope::Tool),
-        Just(RuleScope::Kind(Kind::Exec))
+        Just(RuleScope::Kind(ToolKind::Exec))
     ];
     let name = prop::sample::select(&["r1", "r2", "r3"][..]);
     (name, prop::sample::select(effects.to_vec()), scope, any::<bool>(), any::<bool>()).prop_map(
@@ -81,20 +83,18 @@ fn some_rules() -> impl Strategy<Value = Rules> {
     })
 }
 
-fn a_limit() -> impl Strategy<Value = Option<Limit>> {
-    prop::option::of((1..5_u64, any::<bool>(), any::<bool>()).prop_map(|(max, soft, turn)| Limit {
-        max,
-        soft,
-        per: if turn { Per::Turn } else { Per::Session },
+fn a_limit() -> impl Strategy<Value = Option<BudgetLimit>> {
+    prop::option::of((1..5_u64, any::<bool>(), any::<bool>()).prop_map(|(max, soft, turn)| {
+        BudgetLimit { max, soft, per: if turn { LimitPeriod::Turn } else { LimitPeriod::Session } }
     }))
 }
 
-fn some_limits() -> impl Strategy<Value = Limits> {
+fn some_limits() -> impl Strategy<Value = SessionLimits> {
     let given = (prop::array::uniform7(a_limit()), some_tool_calls(), 1..4_u64);
     given.prop_map(|(limits, tool_calls, iterations_extension)| {
         let [steps, wall_seconds, cost_usd, iterations, input_tokens, output_tokens, total_tokens] =
             limits;
-        Limits {
+        SessionLimits {
             steps,
             wall_seconds,
             cost_usd,
@@ -108,16 +108,16 @@ fn some_limits() -> impl Strategy<Value = Limits> {
     })
 }
 
-fn some_tool_calls() -> impl Strategy<Value = Vec<(String, Limit)>> {
+fn some_tool_calls() -> impl Strategy<Value = Vec<(String, BudgetLimit)>> {
     prop::collection::btree_map(a_name(), a_limit(), 0..3).prop_map(|limits| {
         limits.into_iter().filter_map(|(tool, limit)| Some((tool, limit?))).collect()
     })
 }
 
-fn a_context() -> impl Strategy<Value = Option<Context>> {
+fn a_context() -> impl Strategy<Value = Option<ContextThresholds>> {
     let window = prop::option::of(1..4_u64);
     prop::option::of((window, 1..4_u8, 1..4_u8, 1..4_u8, 1..4_u8, 1..4_u32).prop_map(
-        |(window, warn, compact, block, min_freed_pct, ineffective_max)| Context {
+        |(window, warn, compact, block, min_freed_pct, ineffective_max)| ContextThresholds {
             window,
             warn,
             compact,
@@ -128,38 +128,41 @@ fn a_context() -> impl Strategy<Value = Option<Context>> {
     ))
 }
 
-/// Models of which some begin as others do.
-fn some_models() -> impl Strategy<Value = Models> {
+/// Prices of models; some names are prefixes of others.
+fn some_models() -> impl Strategy<Value = ModelTables> {
     let model = prop::sample::select(&MODELS[..]).prop_map(ToOwned::to_owned);
     prop::collection::btree_map(model, (1..4_u64, 1..4_u64), 0..4).prop_map(|prices| {
-        let price = |(model, (input, output))| Price {
+        let price = |(model, (input, output))| ModelPrice {
             model,
             input,
             output,
             cache_read: input,
             cache_creation: output,
         };
-        let prices: Vec<Price> = prices.into_iter().map(price).collect();
-        // Who has a table has all of it.
+        let prices: Vec<ModelPrice> = prices.into_iter().map(price).collect();
+        // A layer with prices has the complete table.
         let dated = if prices.is_empty() { "" } else { "2026-01-31" }.to_owned();
-        let long = prices.first().map(|price| LongPrice { above: 9, price: price.clone() });
-        Models { dated, prices, long: long.into_iter().collect(), windows: Vec::new() }
+        let long = prices.first().map(|price| LongPromptPrice { above: 9, price: price.clone() });
+        ModelTables { dated, prices, long: long.into_iter().collect(), windows: Vec::new() }
     })
 }
 
-fn a_checker() -> impl Strategy<Value = Option<Checker>> {
+fn a_checker() -> impl Strategy<Value = Option<CompletionRequirement>> {
     prop_oneof![
         Just(None),
         Just(Some(command("make", 0, true))),
-        Just(Some(Checker::Clean)),
-        Just(Some(Checker::Any(vec![command("make", 0, true), command("x", 1, true)]))),
+        Just(Some(CompletionRequirement::Clean)),
+        Just(Some(CompletionRequirement::Any(vec![
+            command("make", 0, true),
+            command("x", 1, true)
+        ]))),
     ]
 }
 
-fn some_progress() -> impl Strategy<Value = Option<Progress>> {
+fn some_progress() -> impl Strategy<Value = Option<ProgressSettings>> {
     let steps = prop_oneof![1..5_u32, 49..52_u32];
     prop::option::of((1..5_u32, steps, any::<bool>()).prop_map(|(failures, steps, exempt)| {
-        Progress {
+        ProgressSettings {
             max_consecutive_failures: failures,
             exempt_phases: exempt.then(|| "plan".to_owned()).into_iter().collect(),
             steps_per_iteration: steps,
@@ -177,29 +180,31 @@ fn some_bits() -> impl Strategy<Value = DirtyBits> {
 fn some_policies() -> impl Strategy<Value = Vec<Policy>> {
     let policy =
         (a_name(), a_name(), prop::option::of(0..2_u16)).prop_map(|(tool, need, section)| {
-            let needs = vec![Need { tool: need, fresh: false }];
-            let rule = SequentialDependency::new(vec![Dependency { tool, needs }]);
+            let needs = vec![Prerequisite { tool: need, fresh: false }];
+            let rule = SequentialDependency::new(vec![ToolDependency { tool, needs }]);
             Policy { section, rule: PolicyRule::SequentialDependency(rule) }
         });
     prop::collection::vec(policy, 0..3)
 }
 
-fn some_loops() -> impl Strategy<Value = Loops> {
+fn some_loops() -> impl Strategy<Value = LoopSettings> {
     let number = 2..6_u16;
-    let kinds = prop::sample::subsequence(vec![Kind::Think, Kind::Fetch, Kind::Read], 0..3);
+    let kinds =
+        prop::sample::subsequence(vec![ToolKind::Think, ToolKind::Fetch, ToolKind::Read], 0..3);
     let given = (any::<[bool; 2]>(), [number.clone(), number.clone(), number], kinds);
-    let given = given.prop_map(|([observe, strict], [low, high, most], transparent)| Loops {
-        mode: if observe { Mode::Observe } else { Mode::Enforce },
-        profile: if strict { Profile::Strict } else { Profile::Graded },
-        graded: Graded { soft: low, hard: low + high, infinite: low + high + most },
-        strict: Strict { window: low + high, threshold: low, override_retries: most },
-        cycle: Cycle { period_max: high, repeats: most },
-        errors: Errors { soft: most, hard: most + low },
-        volatile: vec![format!("/{low}")],
-        transparent,
-        ..Loops::default()
-    });
-    prop_oneof![Just(Loops::default()), given]
+    let given =
+        given.prop_map(|([observe, strict], [low, high, most], transparent)| LoopSettings {
+            mode: if observe { Mode::Observe } else { Mode::Enforce },
+            profile: if strict { LoopProfile::Strict } else { LoopProfile::Graded },
+            graded: GradedLevels { soft: low, hard: low + high, infinite: low + high + most },
+            strict: StrictLevels { window: low + high, threshold: low, override_retries: most },
+            cycle: CycleLevels { period_max: high, repeats: most },
+            errors: ErrorLevels { soft: most, hard: most + low },
+            volatile: vec![format!("/{low}")],
+            transparent,
+            ..LoopSettings::default()
+        });
+    prop_oneof![Just(LoopSettings::default()), given]
 }
 
 fn some_choices() -> impl Strategy<Value = (Vec<ModelChoice>, Option<Advisor>)> {
@@ -224,7 +229,8 @@ fn some_choices() -> impl Strategy<Value = (Vec<ModelChoice>, Option<Advisor>)> 
 }
 
 fn a_definition() -> impl Strategy<Value = Definition> {
-    let opaque = prop::sample::select(&[Opaque::Allow, Opaque::Ask, Opaque::Deny][..]);
+    let opaque =
+        prop::sample::select(&[OpaquePolicy::Allow, OpaquePolicy::Ask, OpaquePolicy::Deny][..]);
     let lists = (some_tools(), some_rules(), some_policies(), a_checker(), some_loops());
     let numbers = (1..5_u32, 1..5_u32);
     let watched = (some_progress(), some_bits(), some_choices());
@@ -235,17 +241,17 @@ fn a_definition() -> impl Strategy<Value = Definition> {
             let (progress, dirty_bits, (choices, advisor)) = watched;
             let (limits, context, models) = budgets;
             let [observe, deny, off, speaks] = flags;
-            let hello = Speech::Static { text: "hello".to_owned() };
-            let hello = FeedbackProvider { speech: hello, trigger: Trigger::default() };
+            let hello = FeedbackContent::Static { text: "hello".to_owned() };
+            let hello = FeedbackProvider { speech: hello, trigger: FeedbackTrigger::default() };
             let mut definition = Definition {
                 mode: if observe { Mode::Observe } else { Mode::Enforce },
                 unknown_tools: if deny { UnknownTools::Deny } else { UnknownTools::Allow },
-                shell: Shell { opaque },
+                shell: ShellSettings { opaque },
                 protected: vec![format!("p{cap}")],
                 rules,
                 completion,
                 loops,
-                completion_cap: Cap { blocks: cap, same: cap },
+                completion_cap: CompletionCap { blocks: cap, same: cap },
                 progress,
                 dirty_bits,
                 limits,
@@ -255,27 +261,27 @@ fn a_definition() -> impl Strategy<Value = Definition> {
                 advisor,
                 feedback: speaks.then_some(hello).into_iter().collect(),
                 feedback_bytes_max: bytes,
-                io: Io {
-                    output: OutputIo { max_bytes: 65_534 + bytes, relative_paths: !off },
-                    shell: ShellIo { seconds: 118 + cap, ..ShellIo::default() },
-                    ..Io::default()
+                io: IoLimits {
+                    output: OutputLimits { max_bytes: 65_534 + bytes, relative_paths: !off },
+                    shell: ShellOutputLimits { seconds: 118 + cap, ..ShellOutputLimits::default() },
+                    ..IoLimits::default()
                 },
-                journal: Journal {
+                journal: JournalSettings {
                     redact: if off { Redact::Off } else { Redact::BuiltIn },
                     retain_days: bytes,
-                    ..Journal::default()
+                    ..JournalSettings::default()
                 },
                 tools,
                 ..Definition::default()
             };
-            // Policies name what is declared, as the loader sees to.
+            // Policies name only declared tools, as the loader ensures.
             for policy in &policies {
                 if let PolicyRule::SequentialDependency(rule) = &policy.rule {
                     let needs = rule.dependencies.iter().flat_map(|d| &d.needs);
                     let named = needs.map(|need| &need.tool);
                     for name in named.chain(rule.dependencies.iter().map(|d| &d.tool)) {
                         if !resolves(&definition, name) {
-                            definition.tools.push(Tool::named(name));
+                            definition.tools.push(DeclaredTool::with_name(name));
                         }
                     }
                 }
@@ -286,36 +292,37 @@ fn a_definition() -> impl Strategy<Value = Definition> {
     )
 }
 
-fn find<'a>(definition: &'a Definition, name: &str) -> Option<&'a Tool> {
-    let goes_by = |tool: &&Tool| tool.name == name || tool.aliases.iter().any(|a| a == name);
-    definition.tools.iter().find(goes_by)
+fn find<'a>(definition: &'a Definition, name: &str) -> Option<&'a DeclaredTool> {
+    let has_name =
+        |tool: &&DeclaredTool| tool.name == name || tool.aliases.iter().any(|a| a == name);
+    definition.tools.iter().find(has_name)
 }
 
 fn resolves(definition: &Definition, name: &str) -> bool {
     find(definition, name).is_some()
 }
 
-/// The check that holds for all of what layers are for.
+/// Asserts that the combined definition is not looser than the higher layer.
 fn assert_no_looser(high: &Definition, combined: &Definition) {
     for rule in &high.rules {
-        let kept = combined.rules.iter().find(|kept| kept.name == rule.name).unwrap();
-        assert!(rule.mode == Mode::Observe || kept.mode == Mode::Enforce);
+        let joined = combined.rules.iter().find(|joined| joined.name == rule.name).unwrap();
+        assert!(rule.mode == Mode::Observe || joined.mode == Mode::Enforce);
         assert_eq!(
-            Rule { mode: kept.mode, ..rule.clone() },
-            Rule { origin: rule.origin.clone(), ..kept.clone() }
+            Rule { mode: joined.mode, ..rule.clone() },
+            Rule { origin: rule.origin.clone(), ..joined.clone() }
         );
     }
     let limits = words::limits(&high.limits).into_iter().zip(words::limits(&combined.limits));
-    let limits = limits.map(|((_, high), (_, kept))| (high, kept));
+    let limits = limits.map(|((_, high), (_, joined))| (high, joined));
     let of_tools = high.limits.tool_calls.iter().map(|(tool, limit)| {
-        let kept = combined.limits.tool_calls.iter().find(|(kept, _)| kept == tool);
-        (Some(*limit), kept.map(|(_, limit)| *limit))
+        let joined = combined.limits.tool_calls.iter().find(|(joined, _)| joined == tool);
+        (Some(*limit), joined.map(|(_, limit)| *limit))
     });
-    for (high, kept) in limits.chain(of_tools) {
+    for (high, joined) in limits.chain(of_tools) {
         let Some(high) = high else { continue };
-        let kept = kept.unwrap();
-        assert!(kept.max <= high.max && (!kept.soft || high.soft));
-        assert!(kept.per == high.per || (kept.per == Per::Session && !kept.soft));
+        let joined = joined.unwrap();
+        assert!(joined.max <= high.max && (!joined.soft || high.soft));
+        assert!(joined.per == high.per || (joined.per == LimitPeriod::Session && !joined.soft));
     }
     assert!(combined.limits.iterations_extension <= high.limits.iterations_extension);
     let more =
@@ -326,17 +333,21 @@ fn assert_no_looser(high: &Definition, combined: &Definition) {
     }
     assert!(high.models.long.iter().all(|long| combined.models.long.contains(long)));
     if high.completion.is_some() {
-        // No stop passes unchecked that did not before.
-        let full = |context: Context| (context.window, context.block);
+        // No stop that was checked before may pass without a check.
+        let full = |context: ContextThresholds| (context.window, context.block);
         assert_eq!(combined.context.map(full), high.context.map(full));
     }
     if let Some(high) = high.context {
-        let kept = combined.context.unwrap();
-        assert!(kept.warn <= high.warn && kept.compact <= high.compact && kept.block <= high.block);
-        assert!(kept.min_freed_pct >= high.min_freed_pct);
-        assert!(kept.ineffective_max <= high.ineffective_max);
-        assert_eq!(kept.window.is_some(), high.window.is_some());
-        assert!(kept.window <= high.window);
+        let joined = combined.context.unwrap();
+        assert!(
+            joined.warn <= high.warn
+                && joined.compact <= high.compact
+                && joined.block <= high.block
+        );
+        assert!(joined.min_freed_pct >= high.min_freed_pct);
+        assert!(joined.ineffective_max <= high.ineffective_max);
+        assert_eq!(joined.window.is_some(), high.window.is_some());
+        assert!(joined.window <= high.window);
     }
     assert!(high.protected.iter().all(|path| combined.protected.contains(path)));
     assert!(high.policies.iter().all(|policy| combined.policies.contains(policy)));
@@ -350,15 +361,15 @@ fn assert_no_looser(high: &Definition, combined: &Definition) {
     assert_eq!(high.completion_cap, combined.completion_cap);
     assert_loops_no_looser(&high.loops, &combined.loops);
     if let Some(high) = &high.progress {
-        let kept = combined.progress.as_ref().unwrap();
-        assert!(kept.max_consecutive_failures <= high.max_consecutive_failures);
-        assert_eq!(kept.steps_per_iteration, high.steps_per_iteration);
-        assert!(kept.exempt_phases.iter().all(|phase| high.exempt_phases.contains(phase)));
+        let joined = combined.progress.as_ref().unwrap();
+        assert!(joined.max_consecutive_failures <= high.max_consecutive_failures);
+        assert_eq!(joined.steps_per_iteration, high.steps_per_iteration);
+        assert!(joined.exempt_phases.iter().all(|phase| high.exempt_phases.contains(phase)));
     }
     if high.limits.iterations.is_some() && high.progress.is_none() {
-        assert!(combined.progress.as_ref().is_none_or(|kept| kept.steps_per_iteration <= 50));
+        assert!(combined.progress.as_ref().is_none_or(|joined| joined.steps_per_iteration <= 50));
     }
-    if rests_on_tests(high) {
+    if relies_on_tests(high) {
         assert_eq!(high.dirty_bits, combined.dirty_bits);
     }
     let io = (high.io, combined.io);
@@ -369,8 +380,11 @@ fn assert_no_looser(high: &Definition, combined: &Definition) {
     let bytes = (combined.feedback_bytes_max, high.feedback_bytes_max);
     assert!(bytes.0 == bytes.1 || (high.feedback.is_empty() && bytes.0 < bytes.1));
     if let Some(check) = &high.completion {
-        let kept = combined.completion.as_ref().unwrap();
-        assert!(kept == check || matches!(kept, Checker::All(all) if all.contains(check)));
+        let joined = combined.completion.as_ref().unwrap();
+        assert!(
+            joined == check
+                || matches!(joined, CompletionRequirement::All(all) if all.contains(check))
+        );
     }
     let governs = !high.policies.is_empty()
         || high.completion.is_some()
@@ -379,21 +393,21 @@ fn assert_no_looser(high: &Definition, combined: &Definition) {
         || !high.limits.tool_calls.is_empty()
         || high.context.is_some()
         || high.unknown_tools == UnknownTools::Deny
-        || high.shell.opaque > Opaque::Allow
+        || high.shell.opaque > OpaquePolicy::Allow
         || high.tools.iter().any(|tool| !tool.idempotent)
         || !high.feedback.is_empty();
     assert!(!governs || high.mode == Mode::Observe || combined.mode == Mode::Enforce);
     NAMES.iter().for_each(|name| assert_means_the_same(name, high, combined));
-    assert_as_stuck(high, combined);
+    assert_pauses_as_strictly(high, combined);
 }
 
-/// Whoever waits for a person where an agent gets nowhere still does.
-fn assert_as_stuck(high: &Definition, combined: &Definition) {
+/// Asserts that a session without progress still waits for a person.
+fn assert_pauses_as_strictly(high: &Definition, combined: &Definition) {
     assert!(high.choices.is_empty() || high.choices == combined.choices);
     if let Some(high) = &high.advisor {
-        let kept = combined.advisor.as_ref().unwrap();
-        assert_eq!(kept.models, high.models);
-        assert!(kept.budget <= high.budget && kept.transcript_lines <= high.transcript_lines);
+        let joined = combined.advisor.as_ref().unwrap();
+        assert_eq!(joined.models, high.models);
+        assert!(joined.budget <= high.budget && joined.transcript_lines <= high.transcript_lines);
     }
     if high.progress.is_some() || high.loops.mode == Mode::Enforce {
         assert!(combined.choices.len() <= high.choices.len().max(1));
@@ -401,66 +415,74 @@ fn assert_as_stuck(high: &Definition, combined: &Definition) {
     }
 }
 
-fn rests_on_tests(high: &Definition) -> bool {
-    high.progress.is_some() || high.completion.as_ref().is_some_and(Checker::wants_clean)
+fn relies_on_tests(high: &Definition) -> bool {
+    high.progress.is_some()
+        || high.completion.as_ref().is_some_and(CompletionRequirement::wants_clean)
 }
 
-/// Whoever holds an agent in a loop is not outdone by who says less.
-fn assert_loops_no_looser(high: &Loops, kept: &Loops) {
+/// Asserts that the loop guard reacts at least as early as before.
+fn assert_loops_no_looser(high: &LoopSettings, joined: &LoopSettings) {
     if high.mode == Mode::Observe {
         return;
     }
-    let less = |of: fn(&Loops) -> u16| assert!(of(kept) <= of(high));
+    let less = |of: fn(&LoopSettings) -> u16| assert!(of(joined) <= of(high));
     less(|loops| loops.graded.soft);
     less(|loops| loops.graded.hard);
     less(|loops| loops.graded.infinite);
     less(|loops| loops.cycle.repeats);
     less(|loops| loops.errors.soft);
     less(|loops| loops.errors.hard);
-    assert!(kept.history >= high.history);
-    // Of the rest nobody can say what is stricter, and so it stays.
-    let Loops { history, graded, errors, .. } = high.clone();
-    let rest = |loops: &Loops| Loops {
+    assert!(joined.history >= high.history);
+    // The other values can't be compared, so they must not change.
+    let LoopSettings { history, graded, errors, .. } = high.clone();
+    let rest = |loops: &LoopSettings| LoopSettings {
         history,
         graded,
         errors,
-        cycle: Cycle { repeats: high.cycle.repeats, ..loops.cycle },
+        cycle: CycleLevels { repeats: high.cycle.repeats, ..loops.cycle },
         ..loops.clone()
     };
-    assert_eq!(rest(kept), *high);
-    assert!(high.profile == Profile::Graded || kept == high);
-    let Graded { soft, hard, infinite } = kept.graded;
+    assert_eq!(rest(joined), *high);
+    assert!(high.profile == LoopProfile::Graded || joined == high);
+    let GradedLevels { soft, hard, infinite } = joined.graded;
     assert!(soft < hard && hard < infinite);
 }
 
-/// A name is the same tool to the rules of the higher layer as before.
+/// Asserts that a name refers to the same tool for the rules of the higher layer.
 fn assert_means_the_same(name: &str, high: &Definition, combined: &Definition) {
-    let Some(kept) = find(combined, name) else {
+    let Some(joined) = find(combined, name) else {
         assert!(!resolves(high, name));
         return;
     };
     let Some(before) = find(high, name) else {
-        assert_eq!(high.unknown_tools, UnknownTools::Allow, "{name} became known");
+        assert_eq!(high.unknown_tools, UnknownTools::Allow, "{name} became a declared tool");
         let referred = high.rules.iter().any(|r| r.scope == RuleScope::Tool(name.to_owned()));
-        assert!(!referred || kept.name == name, "{name} became {}", kept.name);
-        let watched = high.loops != Loops::default();
-        assert!(!watched || !(kept.transparent || kept.read_only), "{name} is passed over");
-        let known = Kind::well_known(name) == Some(kept.kind);
-        let harmless = matches!(kept.kind, Kind::Think | Kind::Exec) && !known;
-        assert!(!harmless || !(watched || rests_on_tests(high)), "{name} became harmless");
-        if let Some(kind) = Kind::well_known(name) {
-            assert_eq!((kept.kind, &kept.paths), (kind, &Paths::default()), "{name}");
+        assert!(!referred || joined.name == name, "{name} became {}", joined.name);
+        let watched = high.loops != LoopSettings::default();
+        assert!(
+            !watched || !(joined.transparent || joined.read_only),
+            "{name} is ignored by the loop guard"
+        );
+        let known = ToolKind::well_known(name) == Some(joined.kind);
+        let harmless = matches!(joined.kind, ToolKind::Think | ToolKind::Exec) && !known;
+        assert!(!harmless || !(watched || relies_on_tests(high)), "{name} became harmless");
+        if let Some(kind) = ToolKind::well_known(name) {
+            assert_eq!((joined.kind, &joined.paths), (kind, &ToolPaths::default()), "{name}");
         }
         return;
     };
-    let sections: Vec<u16> =
-        kept.sections.iter().copied().filter(|section| before.sections.contains(section)).collect();
-    let kept = Tool { sections, ..kept.clone() };
-    let idempotent = before.idempotent && kept.idempotent;
-    assert_eq!(kept, Tool { idempotent, ..before.clone() }, "{name}");
+    let sections: Vec<u16> = joined
+        .sections
+        .iter()
+        .copied()
+        .filter(|section| before.sections.contains(section))
+        .collect();
+    let joined = DeclaredTool { sections, ..joined.clone() };
+    let idempotent = before.idempotent && joined.idempotent;
+    assert_eq!(joined, DeclaredTool { idempotent, ..before.clone() }, "{name}");
 }
 
-/// Modes by name, of rules that are there and of others.
+/// Modes by name, for existing and missing rules.
 fn some_modes() -> impl Strategy<Value = Vec<(String, Mode)>> {
     let name = prop::sample::select(&["r1", "r2", "pack/p"][..]).prop_map(ToOwned::to_owned);
     let mode = prop::sample::select(&[Mode::Enforce, Mode::Observe][..]);
@@ -475,7 +497,7 @@ proptest! {
         modes in some_modes(),
     ) {
         let alone = combine(vec![user(high)], false).definition;
-        let low = Layered { modes, ..repository(low) };
+        let low = LayerDefinition { modes, ..repository(low) };
         let combined = combine(vec![user(alone.clone()), low], false);
         assert_no_looser(&alone, &combined.definition);
         let choices = combined.definition.choices.iter();
@@ -488,7 +510,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_loosens_what_the_owner_of_the_machine_demands(
+    fn no_layer_loosens_the_demands_of_the_owner_of_the_machine(
         high in a_definition(),
         person in a_definition(),
         low in a_definition(),
@@ -496,18 +518,18 @@ proptest! {
         trust in any::<bool>(),
     ) {
         let alone = combine(vec![managed(high)], false).definition;
-        let person = Layered { modes: modes.0, ..user(person) };
-        let low = Layered { modes: modes.1, ..repository(low) };
+        let person = LayerDefinition { modes: modes.0, ..user(person) };
+        let low = LayerDefinition { modes: modes.1, ..repository(low) };
         let layers = vec![managed(alone.clone()), person, low];
         assert_no_looser(&alone, &combine(layers, trust).definition);
     }
 
     #[test]
     fn an_untrusted_command_never_runs(high in a_definition(), low in a_definition()) {
-        fn untrusted_lines(checker: &Checker) -> Vec<(u16, bool)> {
+        fn untrusted_lines(checker: &CompletionRequirement) -> Vec<(u16, bool)> {
             match checker {
-                Checker::Command { number, trusted, .. } => vec![(*number, *trusted)],
-                Checker::All(parts) | Checker::Any(parts) => {
+                CompletionRequirement::Command { number, trusted, .. } => vec![(*number, *trusted)],
+                CompletionRequirement::All(parts) | CompletionRequirement::Any(parts) => {
                     parts.iter().flat_map(untrusted_lines).collect()
                 }
                 _ => vec![],

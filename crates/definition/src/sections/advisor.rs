@@ -1,38 +1,38 @@
-//! `advisor`: the models that are asked where a supervised run is stuck.
+//! `advisor`: the models that give advice when a supervised run makes no progress.
 
 use jackline_engine::definition::{Advisor, ModelChoice, ModelKind};
 
-use super::models::{self, MODEL, labels, pauses};
+use super::models::{self, MODEL, labels, pausing_layer};
 use super::prelude::*;
 
-static KEYS: [Key; 1] = [key(
+static KEYS: [KeySpec; 1] = [key(
     "advisor",
     OneOf(&[Map(&ADVISOR), Nothing]),
-    "none: nobody is asked",
-    "Who is asked, out of band, where a supervised run is stuck.",
+    "none: no advice",
+    "The models that Jackline asks for advice when a supervised run makes no progress.",
 )];
 
-static ADVISOR: Keys = Keys {
+static ADVISOR: MappingSpec = MappingSpec {
     id: "advisor",
-    of: "`advisor`",
-    doc: "What it says is given to the agent as feedback, and the session goes on; with the budget used up, the next model is \
-          tried, then a person has to clear the blocker.",
-    known: &[
+    label: "`advisor`",
+    doc: "The agent gets the advice as feedback, and the session continues. When the budget is used up, Jackline tries the next \
+          model; after the last one a person must clear the blocker.",
+    entries: &[
         key(
             "models",
             List(1, &Map(&MODEL)),
             "required",
-            "Who is asked, in this order; no workers.",
+            "The models to ask, in this order. Workers are not allowed.",
         ),
         key(
             "transcript_lines",
             Count(1, 100_000),
             "500",
-            "How many of the last lines of the transcript it is shown.",
+            "How many of the last lines of the transcript the advisor sees.",
         ),
-        key("budget", Count(0, 1000), "2", "How often it is asked in a session."),
+        key("budget", Count(0, 1000), "2", "How often Jackline asks for advice in a session."),
     ],
-    needs: &[Needs::All(&["models"])],
+    required: &[RequiredKeys::All(&["models"])],
 };
 
 pub(crate) struct AdvisorSection;
@@ -40,15 +40,20 @@ pub(crate) struct AdvisorSection;
 impl Section for AdvisorSection {
     type Part = Option<Demand<Advisor>>;
 
-    const KEYS: &'static [Key] = &KEYS;
-    const MAPPINGS: &'static [&'static Keys] = &[&ADVISOR];
+    const KEYS: &'static [KeySpec] = &KEYS;
+    const MAPPINGS: &'static [&'static MappingSpec] = &[&ADVISOR];
     const JOIN_STEP: JoinStep = JoinStep::First;
 
     #[cfg(test)]
     const LOOSER: &'static [Looser] = tests::LOOSER;
 
-    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
-        let is_off = node.value == NodeValue::Null;
+    fn lower(
+        _: &str,
+        node: &YamlNode,
+        lowering: &mut LoweringState<'_>,
+        reader: &mut NodeReader<'_>,
+    ) {
+        let is_off = node.value == YamlValue::Null;
         lowering.definition.advisor = (!is_off).then(|| read(node, reader));
     }
 
@@ -63,17 +68,17 @@ impl Section for AdvisorSection {
         advisor.take_if(|advisor| advisor.value.models.is_empty());
     }
 
-    /// The models of the higher layer, the fewest questions and the fewest lines.
+    /// Takes the models of the higher layer, and the smaller budget and number of lines.
     fn join(high: &LayerDemands, low: &mut LayerDemands, join: &mut LayerJoin) -> Self::Part {
         let (above, below) = (high.advisor.as_ref(), low.advisor.as_ref());
-        if let (None, Some(below), Some(to)) = (above, below, pauses(high))
+        if let (None, Some(below), Some(to)) = (above, below, pausing_layer(high))
             && !join.overrides()
         {
-            let why = "pauses a session that gets nowhere, and an advisor would go on";
-            join.ignore(Subject::Setting, text(&below.value), below.layer, to, why);
+            let why = "pauses a session without progress, and an advisor would continue it";
+            join.report_ignored(DemandSubject::Setting, text(&below.value), below.layer, to, why);
             return None;
         }
-        join.option(above, below, Subject::Setting, text, |join, high, low| {
+        join.join_option(above, below, DemandSubject::Setting, text, |join, high, low| {
             let (one, other) = (&high.value, &low.value);
             let both = Advisor {
                 models: one.models.clone(),
@@ -81,16 +86,22 @@ impl Section for AdvisorSection {
                 budget: one.budget.min(other.budget),
             };
             if both != *other {
-                let why = "has an advisor of its own, or allows less";
-                join.ignore(Subject::Setting, text(other), low.layer, high.layer, why);
+                let why = "has its own advisor, or allows less";
+                join.report_ignored(
+                    DemandSubject::Setting,
+                    text(other),
+                    low.layer,
+                    high.layer,
+                    why,
+                );
             }
             let layer = if both == *one { high.layer } else { low.layer };
             Demand { value: both, layer }
         })
     }
 
-    fn describe(advisor: &Self::Part, lines: &mut EffectiveLines<'_>) {
-        lines.option(Subject::Setting, advisor.as_ref(), text);
+    fn describe(advisor: &Self::Part, lines: &mut DemandLines<'_>) {
+        lines.add_option(DemandSubject::Setting, advisor.as_ref(), text);
     }
 
     fn put(advisor: Self::Part, definition: &mut Definition) {
@@ -98,11 +109,11 @@ impl Section for AdvisorSection {
     }
 }
 
-fn read(node: &Node, reader: &mut Reader<'_>) -> Advisor {
+fn read(node: &YamlNode, reader: &mut NodeReader<'_>) -> Advisor {
     let mut advisor = Advisor {
         models: Vec::new(),
-        transcript_lines: Advisor::TRANSCRIPT_LINES,
-        budget: Advisor::BUDGET,
+        transcript_lines: Advisor::TRANSCRIPT_LINES_DEFAULT,
+        budget: Advisor::BUDGET_DEFAULT,
     };
     let mut named = 0;
     for (key, node) in reader.fields(node, &ADVISOR) {
@@ -113,8 +124,13 @@ fn read(node: &Node, reader: &mut Reader<'_>) -> Advisor {
                 let worker =
                     |choice: &&ModelChoice| !matches!(choice.kind, ModelKind::Provider { .. });
                 if let Some(worker) = advisor.models.iter().find(worker) {
-                    let message = format!("`{}` can't advise: it is a worker", worker.label());
-                    reader.complain_hint(node.at, message, "name a `provider` and its `model`");
+                    let message =
+                        format!("`{}` is a worker and can't be an advisor", worker.label());
+                    reader.report_with_hint(
+                        node.position,
+                        message,
+                        "name a `provider` and its `model`",
+                    );
                 }
                 continue;
             }
@@ -124,16 +140,16 @@ fn read(node: &Node, reader: &mut Reader<'_>) -> Advisor {
         reader.bounded(key, node, &ADVISOR, slot);
     }
     if named == 0 {
-        let hint = "name at least one in `advisor.models`, or leave `advisor` out";
-        reader.complain_hint(node.at, "`advisor` has no models", hint);
+        let hint = "add one to `advisor.models`, or remove `advisor`";
+        reader.report_with_hint(node.position, "`advisor` has no models", hint);
     }
     advisor
 }
 
-/// The models that are asked, and how often.
+/// Describes the models and how often they are asked.
 pub fn text(advisor: &Advisor) -> String {
     let Advisor { models, transcript_lines, budget } = advisor;
-    format!("advisor: {}, {budget} times, shown {transcript_lines} lines", labels(models))
+    format!("advisor: {}, budget {budget}, {transcript_lines} transcript lines", labels(models))
 }
 
 #[cfg(test)]

@@ -1,73 +1,78 @@
-//! `attempts`: how often a program or a plan of a model is tried again.
+//! `attempts`: how often Jackline retries a program or a plan of a model.
 
-use jackline_engine::definition::Budgets;
+use jackline_engine::definition::AttemptBudgets;
 
 use super::prelude::*;
-use crate::values::{Numbers, changed_numbers, limited_list, number_of};
+use crate::values::{NumberFields, changed_numbers, find_number, read_limited_list};
 
-static KEYS: [Key; 1] = [key(
+static KEYS: [KeySpec; 1] = [key(
     "attempts",
     Map(&ATTEMPTS),
     "",
-    "How often what a model wrote, a program or a plan, is tried again.",
+    "How often Jackline lets a model retry a program or a plan.",
 )];
 
 /// The largest number of retries for one reason.
 const RETRIES_MAX: u64 = 100;
 
-/// How many subtypes may end a call at once.
+/// The maximum number of subtypes that end a call immediately.
 const TERMINAL_MAX: usize = 64;
 
-static ATTEMPTS: Keys = Keys {
+static ATTEMPTS: MappingSpec = MappingSpec {
     id: "attempts",
-    of: "`attempts`",
-    doc: "Numbers are retries: 1 is two tries, 0 switches them off, and what happened is the answer.",
-    known: &[
+    label: "`attempts`",
+    doc: "Numbers are retries: 1 means two tries. With 0 there is no retry, and the first result is final.",
+    entries: &[
         key(
             "provider",
             Count(0, RETRIES_MAX),
             "1",
-            "After an answer of the model that can't be used.",
+            "Retries after a response of the model that can't be used.",
         ),
-        key("guardrail", Count(0, RETRIES_MAX), "1", "After an objection."),
-        key("execution", Count(0, RETRIES_MAX), "1", "After a fault of the run."),
+        key("guardrail", Count(0, RETRIES_MAX), "1", "Retries after a violation."),
+        key("execution", Count(0, RETRIES_MAX), "1", "Retries after an execution error."),
         key(
             "outcome",
             Count(0, RETRIES_MAX),
             "1",
-            "After an error outcome that may be tried again and is not the world's fault.",
+            "Retries after an error outcome that may be retried and has no external cause.",
         ),
         key(
             "ceiling",
             Count(1, RETRIES_MAX),
             "6",
-            "How often the model is asked in all, whatever the others have left.",
+            "The maximum number of requests to the model in all, even if other retries remain.",
         ),
         key(
             "terminal",
             List(0, &Text),
             "`missing_credentials`, `dependency_unavailable`, `unsupported_capability`",
-            "Subtypes of violations that end a call at once.",
+            "Subtypes of violations that end a call without a retry.",
         ),
     ],
-    needs: &[],
+    required: &[],
 };
 
 pub(crate) struct AttemptsSection;
 
 impl Section for AttemptsSection {
-    type Part = Demand<Budgets>;
+    type Part = Demand<AttemptBudgets>;
 
-    const KEYS: &'static [Key] = &KEYS;
-    const MAPPINGS: &'static [&'static Keys] = &[&ATTEMPTS];
+    const KEYS: &'static [KeySpec] = &KEYS;
+    const MAPPINGS: &'static [&'static MappingSpec] = &[&ATTEMPTS];
 
     #[cfg(test)]
     const LOOSER: &'static [Looser] = tests::LOOSER;
 
-    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
-        let mut budgets = Budgets::default();
+    fn lower(
+        _: &str,
+        node: &YamlNode,
+        lowering: &mut LoweringState<'_>,
+        reader: &mut NodeReader<'_>,
+    ) {
+        let mut budgets = AttemptBudgets::default();
         for (key, node) in reader.fields(node, &ATTEMPTS) {
-            match number_of(key, numbers(&mut budgets)) {
+            match find_number(key, numbers(&mut budgets)) {
                 Some(slot) => reader.bounded(key, node, &ATTEMPTS, slot),
                 None => budgets.terminal = terminal(node, reader),
             }
@@ -79,13 +84,14 @@ impl Section for AttemptsSection {
         source.demand(source.definition.attempts.clone())
     }
 
-    /// The smaller number of each. A subtype that ends a call in one layer ends it in both.
+    /// Takes the smaller value of each number. A subtype that ends a call in one layer ends it in
+    /// both.
     fn join(high: &LayerDemands, low: &mut LayerDemands, join: &mut LayerJoin) -> Self::Part {
         let (high, low) = (&high.attempts, &low.attempts);
         let (mut both, mut below) = (high.value.clone(), low.value.clone());
-        let mut default = Budgets::default();
+        let mut default = AttemptBudgets::default();
         let of_both = numbers(&mut both);
-        join_smaller(join.rule, of_both, numbers(&mut below), numbers(&mut default));
+        join_smaller_numbers(join.rule, of_both, numbers(&mut below), numbers(&mut default));
         if below.terminal != default.terminal {
             if join.overrides() {
                 both.terminal = below.terminal;
@@ -94,14 +100,15 @@ impl Section for AttemptsSection {
                 both.terminal.extend(added.collect::<Vec<_>>());
             }
         }
-        let text =
-            |it: &Budgets| format!("`{}`", text(it).unwrap_or_else(|| "attempts".to_owned()));
-        join.numbers(high, low, both, text, "allows less")
+        let text = |it: &AttemptBudgets| {
+            format!("`{}`", text(it).unwrap_or_else(|| "attempts".to_owned()))
+        };
+        join.report_joined_numbers(high, low, both, text, "allows less")
     }
 
-    fn describe(budgets: &Self::Part, lines: &mut EffectiveLines<'_>) {
+    fn describe(budgets: &Self::Part, lines: &mut DemandLines<'_>) {
         if let Some(text) = text(&budgets.value) {
-            lines.add(Subject::Setting, text, budgets.layer);
+            lines.add(DemandSubject::Setting, text, budgets.layer);
         }
     }
 
@@ -110,9 +117,9 @@ impl Section for AttemptsSection {
     }
 }
 
-/// The numbers, of which the smaller one is stricter.
-fn numbers(budgets: &mut Budgets) -> Numbers<'_, 5> {
-    let Budgets { provider, guardrail, execution, outcome, ceiling, terminal: _ } = budgets;
+/// The number fields. A smaller number is stricter.
+fn numbers(budgets: &mut AttemptBudgets) -> NumberFields<'_, 5> {
+    let AttemptBudgets { provider, guardrail, execution, outcome, ceiling, terminal: _ } = budgets;
     [
         ("provider", provider),
         ("guardrail", guardrail),
@@ -122,14 +129,16 @@ fn numbers(budgets: &mut Budgets) -> Numbers<'_, 5> {
     ]
 }
 
-fn terminal(node: &Node, reader: &mut Reader<'_>) -> Vec<String> {
-    let too_many = |count| format!("{count} in `attempts.terminal`; at most {TERMINAL_MAX}");
+fn terminal(node: &YamlNode, reader: &mut NodeReader<'_>) -> Vec<String> {
+    let too_many = |count| {
+        format!("{count} subtypes in `attempts.terminal`; at most {TERMINAL_MAX} are supported")
+    };
     let mut subtypes: Vec<String> = Vec::new();
-    for item in limited_list(node, "`attempts.terminal`", TERMINAL_MAX, too_many, reader) {
+    for item in read_limited_list(node, "`attempts.terminal`", TERMINAL_MAX, too_many, reader) {
         let Some(text) = reader.text(item, "a subtype") else { continue };
         if !text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_') {
-            let hint = "write it as `missing_credentials`";
-            reader.complain_hint(item.at, format!("`{text}` is no subtype"), hint);
+            let hint = "use lower-case letters, digits and `_`, such as `missing_credentials`";
+            reader.report_with_hint(item.position, format!("`{text}` is not a subtype"), hint);
         } else if !subtypes.iter().any(|known| known == text) {
             subtypes.push(text.to_owned());
         }
@@ -137,9 +146,9 @@ fn terminal(node: &Node, reader: &mut Reader<'_>) -> Vec<String> {
     subtypes
 }
 
-/// How often something is tried again, where it differs from the default.
-pub fn text(attempts: &Budgets) -> Option<String> {
-    let (mut own, mut default) = (attempts.clone(), Budgets::default());
+/// Describes the retries that differ from the default.
+pub fn text(attempts: &AttemptBudgets) -> Option<String> {
+    let (mut own, mut default) = (attempts.clone(), AttemptBudgets::default());
     let mut changed = changed_numbers(numbers(&mut own), numbers(&mut default));
     if own.terminal != default.terminal {
         changed.push(format!("terminal {}", own.terminal.join(", ")));

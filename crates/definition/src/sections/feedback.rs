@@ -1,79 +1,91 @@
 //! `feedback`, `feedback_bytes_max` and `deadline`: soft guidance for the agent.
 
-use jackline_engine::definition::{FeedbackProvider, FileCreated, Speech, Trigger};
+use jackline_engine::definition::{
+    FeedbackContent, FeedbackProvider, FeedbackTrigger, FileTrigger,
+};
 
 use super::prelude::*;
-use crate::values::{limited_list, path, shortened};
+use crate::values::{read_limited_list, read_path, shorten};
 
-static KEYS: [Key; 3] = [
+static KEYS: [KeySpec; 3] = [
     key("feedback", List(0, &Map(&PROVIDER)), "none", "Soft guidance for the agent."),
-    key("feedback_bytes_max", Count(0, U32), "4096", "How much feedback one round may bring."),
-    key("deadline", Map(&DEADLINE), "", "For `deadline` providers that say nothing else."),
+    key(
+        "feedback_bytes_max",
+        Count(0, U32_MAX),
+        "4096",
+        "The maximum size of the feedback in one round, in bytes.",
+    ),
+    key("deadline", Map(&DEADLINE), "", "The default of `deadline` providers."),
 ];
 
-/// Whether `since` means that older files do not count.
+/// The words of `since`; true if files from before the session do not count.
 const SINCE: [(&str, bool); 2] = [("session_start", true), ("ever", false)];
 
-static PROVIDER: Keys = Keys {
+static PROVIDER: MappingSpec = MappingSpec {
     id: "provider",
-    of: "a feedback provider",
-    doc: "It says one thing, `deadline` or `static`, when any of its triggers says so.",
-    known: &[
-        key("deadline", Map(&DEADLINE), "", "How much time is left."),
-        key("static", Text, "", "Always the same text."),
-        key("every_n_calls", Count(1, I64), "", "After this many calls since it last spoke."),
+    label: "a feedback provider",
+    doc: "It gives one kind of guidance, `deadline` or `static`, whenever one of its triggers fires.",
+    entries: &[
+        key("deadline", Map(&DEADLINE), "", "The remaining time."),
+        key("static", Text, "", "A fixed text."),
+        key(
+            "every_n_calls",
+            Count(1, I64_MAX),
+            "",
+            "Fires after this many calls since the last guidance of this provider.",
+        ),
         key(
             "every_n_seconds",
-            Count(1, I64),
+            Count(1, I64_MAX),
             "",
-            "At the first result, then after this much time since it last spoke.",
+            "Fires at the first result, then after this much time since the last guidance of this provider.",
         ),
         key(
             "on_file_created",
             OneOf(&[Path, Map(&FILE_CREATED)]),
             "",
-            "Once, when this file is there.",
+            "Fires once, when this file exists.",
         ),
     ],
-    needs: &[
-        Needs::One(&["deadline", "static"]),
-        Needs::Some(&["every_n_calls", "every_n_seconds", "on_file_created"]),
+    required: &[
+        RequiredKeys::One(&["deadline", "static"]),
+        RequiredKeys::Some(&["every_n_calls", "every_n_seconds", "on_file_created"]),
     ],
 };
 
-static DEADLINE: Keys = Keys {
+static DEADLINE: MappingSpec = MappingSpec {
     id: "deadline",
-    of: "`deadline`",
+    label: "`deadline`",
     doc: "",
-    known: &[key(
+    entries: &[key(
         "warning_threshold_seconds",
-        Count(0, I64),
-        "120, or what the top level says",
-        "From how much time left on it warns.",
+        Count(0, I64_MAX),
+        "120, or the top-level `deadline`",
+        "It warns when this much time or less remains.",
     )],
-    needs: &[],
+    required: &[],
 };
 
-static FILE_CREATED: Keys = Keys {
+static FILE_CREATED: MappingSpec = MappingSpec {
     id: "file_created",
-    of: "`on_file_created`",
+    label: "`on_file_created`",
     doc: "A path alone is `{path: …}`.",
-    known: &[
+    entries: &[
         key("path", Path, "required", "The file."),
         key(
             "since",
             Word(&words_of::<_, 2>(&SINCE)),
             "`ever`",
-            "Whether a file that was there before the session does not count.",
+            "With `session_start`, a file from before the session does not count.",
         ),
     ],
-    needs: &[Needs::All(&["path"])],
+    required: &[RequiredKeys::All(&["path"])],
 };
 
-/// How many providers a definition may have: each takes room in the state.
+/// The maximum number of providers in a definition. Each one needs space in the session state.
 const PROVIDERS_MAX: usize = 64;
 
-/// From how many seconds left on a `deadline` warns, by default.
+/// The default remaining time in seconds at which a `deadline` starts to warn.
 const THRESHOLD_SECONDS: u64 = 120;
 
 /// The guidance of one layer.
@@ -88,10 +100,15 @@ pub(crate) struct FeedbackSection;
 impl Section for FeedbackSection {
     type Part = FeedbackDemands;
 
-    const KEYS: &'static [Key] = &KEYS;
-    const MAPPINGS: &'static [&'static Keys] = &[&PROVIDER, &FILE_CREATED, &DEADLINE];
+    const KEYS: &'static [KeySpec] = &KEYS;
+    const MAPPINGS: &'static [&'static MappingSpec] = &[&PROVIDER, &FILE_CREATED, &DEADLINE];
 
-    fn lower(key: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
+    fn lower(
+        key: &str,
+        node: &YamlNode,
+        lowering: &mut LoweringState<'_>,
+        reader: &mut NodeReader<'_>,
+    ) {
         if key == "feedback_bytes_max"
             && let Some(bytes) = reader.count(node, "`feedback_bytes_max`")
         {
@@ -111,24 +128,24 @@ impl Section for FeedbackSection {
         !part.providers.is_empty()
     }
 
-    /// The providers of both layers. A smaller `feedback_bytes_max` would cut what the higher
-    /// layer has to say.
+    /// Takes the providers of both layers. A smaller `feedback_bytes_max` would cut the guidance of
+    /// the higher layer, so it is ignored if that layer has providers.
     fn join(high: &LayerDemands, low: &mut LayerDemands, join: &mut LayerJoin) -> Self::Part {
         let (high, low) = (&high.feedback, &low.feedback);
-        let speaks = !high.providers.is_empty();
-        let demands = |high: u32, low: u32| speaks || high <= low;
-        let why = if speaks { "has feedback of its own" } else { "has the smaller one" };
+        let has_providers = !high.providers.is_empty();
+        let demands = |high: u32, low: u32| has_providers || high <= low;
+        let why = if has_providers { "has its own feedback" } else { "has a smaller limit" };
         FeedbackDemands {
             providers: union(&high.providers, &low.providers),
-            bytes_max: join.setting(&high.bytes_max, &low.bytes_max, demands, bytes_text, why),
+            bytes_max: join.join_setting(&high.bytes_max, &low.bytes_max, demands, bytes_text, why),
         }
     }
 
-    fn describe(part: &Self::Part, lines: &mut EffectiveLines<'_>) {
+    fn describe(part: &Self::Part, lines: &mut DemandLines<'_>) {
         let default = Definition::default().feedback_bytes_max;
-        lines.general_unless(default, &part.bytes_max, bytes_text);
+        lines.add_general_unless_default(default, &part.bytes_max, bytes_text);
         for provider in &part.providers {
-            lines.add(Subject::Feedback, text(&provider.value), provider.layer);
+            lines.add(DemandSubject::Feedback, text(&provider.value), provider.layer);
         }
     }
 
@@ -139,25 +156,26 @@ impl Section for FeedbackSection {
 
     fn problems(definition: &Definition) -> Vec<String> {
         let count = definition.feedback.len();
-        let message = || format!("{count} providers of feedback; at most {PROVIDERS_MAX} are kept");
+        let message =
+            || format!("{count} feedback providers; at most {PROVIDERS_MAX} are supported");
         (count > PROVIDERS_MAX).then(message).into_iter().collect()
     }
 }
 
-/// The threshold in `deadline` is the default of the providers, so it is read first.
-pub(crate) fn lower(lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
+/// Lowers `deadline` first, because its threshold is the default of the providers.
+pub(crate) fn lower(lowering: &mut LoweringState<'_>, reader: &mut NodeReader<'_>) {
     let threshold = lowering
         .node("deadline")
         .map_or(THRESHOLD_SECONDS, |node| threshold(node, THRESHOLD_SECONDS, reader));
     let Some(node) = lowering.node("feedback") else { return };
-    let too_many = |count| format!("{count} providers; at most {PROVIDERS_MAX} are kept");
-    let items = limited_list(node, "`feedback`", PROVIDERS_MAX, too_many, reader);
+    let too_many = |count| format!("{count} providers; at most {PROVIDERS_MAX} are supported");
+    let items = read_limited_list(node, "`feedback`", PROVIDERS_MAX, too_many, reader);
     lowering.definition.feedback =
         items.iter().filter_map(|item| provider(item, threshold, reader)).collect();
 }
 
-/// The `warning_threshold_seconds` of a `deadline`.
-fn threshold(node: &Node, default: u64, reader: &mut Reader<'_>) -> u64 {
+/// Reads the `warning_threshold_seconds` of a `deadline`.
+fn threshold(node: &YamlNode, default: u64, reader: &mut NodeReader<'_>) -> u64 {
     let mut threshold = default;
     for (_, node) in reader.fields(node, &DEADLINE) {
         threshold = reader.count(node, "`warning_threshold_seconds`").unwrap_or(threshold);
@@ -165,21 +183,25 @@ fn threshold(node: &Node, default: u64, reader: &mut Reader<'_>) -> u64 {
     threshold
 }
 
-fn provider(node: &Node, default: u64, reader: &mut Reader<'_>) -> Option<FeedbackProvider> {
+fn provider(
+    node: &YamlNode,
+    default: u64,
+    reader: &mut NodeReader<'_>,
+) -> Option<FeedbackProvider> {
     let mut speech = None;
-    let mut trigger = Trigger::default();
+    let mut trigger = FeedbackTrigger::default();
     let mut given = 0;
     for (key, node) in reader.fields(node, &PROVIDER) {
         match key {
             "deadline" => {
                 given += 1;
                 let warning_threshold_seconds = threshold(node, default, reader);
-                speech = Some(Speech::Deadline { warning_threshold_seconds });
+                speech = Some(FeedbackContent::Deadline { warning_threshold_seconds });
             }
             "static" => {
                 given += 1;
                 let text = reader.text(node, "`static`");
-                speech = text.map(|text| Speech::Static { text: text.to_owned() });
+                speech = text.map(|text| FeedbackContent::Static { text: text.to_owned() });
             }
             "every_n_calls" => trigger.every_n_calls = reader.positive(node, "`every_n_calls`"),
             "every_n_seconds" => {
@@ -188,53 +210,54 @@ fn provider(node: &Node, default: u64, reader: &mut Reader<'_>) -> Option<Feedba
             _ => trigger.on_file_created = file_created(node, reader),
         }
     }
-    if !matches!(node.value, NodeValue::Map(_) | NodeValue::Null) {
+    if !matches!(node.value, YamlValue::Map(_) | YamlValue::Null) {
         return None;
     }
     if given != 1 {
-        let message = format!("a feedback provider says one thing, not {given}");
-        reader.complain_hint(node.at, message, "give it `deadline` or `static`");
+        let message =
+            format!("a feedback provider must have exactly one kind of guidance, not {given}");
+        reader.report_with_hint(node.position, message, "give it `deadline` or `static`");
     }
-    if trigger == Trigger::default() {
-        reader.complain_hint(
-            node.at,
-            "this provider would never speak",
+    if trigger == FeedbackTrigger::default() {
+        reader.report_with_hint(
+            node.position,
+            "this provider would never give feedback",
             "give it `every_n_calls`, `every_n_seconds` or `on_file_created`",
         );
     }
     speech.map(|speech| FeedbackProvider { speech, trigger })
 }
 
-fn file_created(node: &Node, reader: &mut Reader<'_>) -> Option<FileCreated> {
-    if !matches!(node.value, NodeValue::Map(_)) {
-        return path(node, reader).map(|path| FileCreated { path, since_start: false });
+fn file_created(node: &YamlNode, reader: &mut NodeReader<'_>) -> Option<FileTrigger> {
+    if !matches!(node.value, YamlValue::Map(_)) {
+        return read_path(node, reader).map(|path| FileTrigger { path, since_start: false });
     }
     let (mut file, mut since_start) = (None, false);
     for (key, node) in reader.fields(node, &FILE_CREATED) {
         if key == "path" {
-            file = path(node, reader);
+            file = read_path(node, reader);
         } else {
             since_start = reader.word(node, "`since`", &SINCE).unwrap_or(since_start);
         }
     }
     if file.is_none() {
-        reader.complain(node.at, "`on_file_created` has a `path`");
+        reader.report(node.position, "`on_file_created` needs a `path`");
     }
-    file.map(|path| FileCreated { path, since_start })
+    file.map(|path| FileTrigger { path, since_start })
 }
 
-/// What the agent is told, and when.
+/// Describes the guidance and when the agent receives it.
 pub fn text(provider: &FeedbackProvider) -> String {
     let speech = match &provider.speech {
-        Speech::Deadline { .. } => "the time that is left".to_owned(),
-        Speech::Static { text } => format!("\"{}\"", shortened(text)),
-        Speech::Custom { name } => format!("what `{name}` says"),
+        FeedbackContent::Deadline { .. } => "the remaining time".to_owned(),
+        FeedbackContent::Static { text } => format!("\"{}\"", shorten(text)),
+        FeedbackContent::Custom { name } => format!("the text of `{name}`"),
     };
     let trigger = &provider.trigger;
     let when: Vec<String> = [
         trigger.every_n_calls.map(|n| format!("every {n} calls")),
         trigger.every_n_seconds.map(|n| format!("every {n} seconds")),
-        trigger.on_file_created.as_ref().map(|file| format!("once {} is there", file.path)),
+        trigger.on_file_created.as_ref().map(|file| format!("once {} exists", file.path)),
     ]
     .into_iter()
     .flatten()
@@ -248,16 +271,16 @@ fn bytes_text(bytes: u32) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::layers::tests::{GUIDANCE, ignored, of_file, untrusted};
+    use crate::layers::tests::{GUIDANCE, ignored, load_definition, untrusted};
 
     #[test]
     fn a_repository_cannot_cut_short_what_another_layer_says() {
-        let (high, low) = (of_file(GUIDANCE), of_file("feedback_bytes_max: 1"));
+        let (high, low) = (load_definition(GUIDANCE), load_definition("feedback_bytes_max: 1"));
         assert_eq!(untrusted(&high, &low).definition, high);
         assert_eq!(
             ignored(&untrusted(&high, &low)),
             [
-                "`feedback_bytes_max: 1` ignored: the user layer has feedback of its own; trust would let it"
+                "`feedback_bytes_max: 1` ignored: the user layer has its own feedback; trust would allow it"
             ]
         );
         assert_eq!(untrusted(&low, &high).definition.feedback_bytes_max, 1);

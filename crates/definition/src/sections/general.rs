@@ -1,33 +1,38 @@
-//! `version`, `name` and `extends`: what the file is.
+//! `version`, `name` and `extends`: the identity of the file.
 
 use super::prelude::*;
 
 // `extends.rs` reads `version` and `extends`, before the files are merged.
-static KEYS: [Key; 3] = [
-    key("version", Count(1, 1), "1", "The version of this format."),
+static KEYS: [KeySpec; 3] = [
+    key("version", Count(1, 1), "1", "The version of the file format."),
     key(
         "name",
         Form("^[A-Za-z0-9._-]{1,64}/[A-Za-z0-9._-]{1,64}$", "`namespace/key`"),
         "`local/agent`",
-        "What the definition is called in verdicts and journals.",
+        "The name of the definition in verdicts and journals.",
     ),
     key(
         "extends",
         OneOf(&[Text, List(0, &Text)]),
         "none",
-        "What this file builds on: presets, packs (`pack/git`) and files (`./base.yaml`); see below.",
+        "The presets, packs (`pack/git`) and files (`./base.yaml`) that this file builds on; see below.",
     ),
 ];
 
 pub(crate) struct GeneralSection;
 
 impl Section for GeneralSection {
-    /// None for a file without a name.
+    /// None if the file has no name.
     type Part = Option<Demand<String>>;
 
-    const KEYS: &'static [Key] = &KEYS;
+    const KEYS: &'static [KeySpec] = &KEYS;
 
-    fn lower(key: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
+    fn lower(
+        key: &str,
+        node: &YamlNode,
+        lowering: &mut LoweringState<'_>,
+        reader: &mut NodeReader<'_>,
+    ) {
         if key == "name"
             && let Some(name) = name(node, reader)
         {
@@ -40,14 +45,14 @@ impl Section for GeneralSection {
         source.option(Some(name).filter(|name| **name != Definition::default().name))
     }
 
-    /// The name of the lower layer is closer to the agent.
+    /// The name of the lower layer wins, because that layer is closer to the agent.
     fn join(high: &LayerDemands, low: &mut LayerDemands, _join: &mut LayerJoin) -> Self::Part {
         low.name.clone().or_else(|| high.name.clone())
     }
 
-    fn describe(name: &Self::Part, lines: &mut EffectiveLines<'_>) {
+    fn describe(name: &Self::Part, lines: &mut DemandLines<'_>) {
         if let Some(name) = name {
-            lines.general(format!("name: {}", name.value), name.layer);
+            lines.add_general(format!("name: {}", name.value), name.layer);
         }
     }
 
@@ -58,7 +63,7 @@ impl Section for GeneralSection {
     }
 }
 
-fn name(node: &Node, reader: &mut Reader<'_>) -> Option<String> {
+fn name(node: &YamlNode, reader: &mut NodeReader<'_>) -> Option<String> {
     let text = reader.text(node, "`name`")?;
     let part = |part: &str| {
         !part.is_empty()
@@ -68,7 +73,11 @@ fn name(node: &Node, reader: &mut Reader<'_>) -> Option<String> {
     let fits = text.split_once('/').is_some_and(|(space, key)| part(space) && part(key));
     if !fits {
         let message = format!("`{text}` is not a name");
-        reader.complain_hint(node.at, message, "write it as namespace/key, such as acme/coder");
+        reader.report_with_hint(
+            node.position,
+            message,
+            "write it as namespace/key, such as acme/coder",
+        );
     }
     fits.then(|| text.to_owned())
 }

@@ -1,49 +1,54 @@
-//! `health`: when a tool that an attempt made is good.
+//! `health`: when a generated tool counts as reliable.
 
 use jackline_engine::definition::HealthLimits;
 
 use super::prelude::*;
 
-static KEYS: [Key; 1] =
-    [key("health", Map(&HEALTH), "", "When a tool that an attempt forged is good.")];
+static KEYS: [KeySpec; 1] =
+    [key("health", Map(&HEALTH), "", "When a generated tool counts as reliable.")];
 
-static HEALTH: Keys = Keys {
+static HEALTH: MappingSpec = MappingSpec {
     id: "health",
-    of: "`health`",
-    doc: "Failures that are the world's fault, such as `timeout` and `rate_limited`, do not count. Between the two \
-          percentages a tool stays what it was.",
-    known: &[
-        key("window", Count(1, 200), "20", "How many of its last uses count."),
-        key("min_samples", Count(1, 200), "5", "With fewer uses nothing is said of it."),
+    label: "`health`",
+    doc: "A generated tool is a tool that a model wrote during an attempt. Failures with external causes, such as \
+          `timeout` and `rate_limited`, do not count. Between the two percentages a tool keeps its state.",
+    entries: &[
+        key("window", Count(1, 200), "20", "How many of the last uses of a tool count."),
+        key("min_samples", Count(1, 200), "5", "A tool with fewer uses is not rated."),
         key(
             "degrade_above_pct",
             Count(0, 100),
             "60",
-            "It is degraded where more of its uses fail, in percent.",
+            "A tool becomes degraded if more of its uses fail, in percent.",
         ),
         key(
             "recover_below_pct",
             Count(0, 100),
             "30",
-            "It is durable, also again, where fewer of its uses fail, in percent.",
+            "A tool becomes durable, or durable again, if fewer of its uses fail, in percent.",
         ),
     ],
-    needs: &[],
+    required: &[],
 };
 
 pub(crate) struct HealthSection;
 
 impl Section for HealthSection {
-    /// None where the layer has the default.
+    /// None if the layer has the default.
     type Part = Option<Demand<HealthLimits>>;
 
-    const KEYS: &'static [Key] = &KEYS;
-    const MAPPINGS: &'static [&'static Keys] = &[&HEALTH];
+    const KEYS: &'static [KeySpec] = &KEYS;
+    const MAPPINGS: &'static [&'static MappingSpec] = &[&HEALTH];
 
     #[cfg(test)]
     const LOOSER: &'static [Looser] = tests::LOOSER;
 
-    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
+    fn lower(
+        _: &str,
+        node: &YamlNode,
+        lowering: &mut LoweringState<'_>,
+        reader: &mut NodeReader<'_>,
+    ) {
         let mut health = HealthLimits::default();
         for (key, node) in reader.fields(node, &HEALTH) {
             let slot = match key {
@@ -55,26 +60,26 @@ impl Section for HealthSection {
             reader.bounded(key, node, &HEALTH, slot);
         }
         if health.min_samples > health.window {
-            let message = "`health.min_samples` is more than `health.window`, so nothing would ever be said of a tool";
-            reader.complain(node.at, message);
+            let message = "`health.min_samples` is greater than `health.window`, so no tool would ever be rated";
+            reader.report(node.position, message);
         }
         if health.recover_below_pct > health.degrade_above_pct {
-            let message = "`health.recover_below_pct` is above `health.degrade_above_pct`, so a tool could be both";
-            reader.complain(node.at, message);
+            let message = "`health.recover_below_pct` is greater than `health.degrade_above_pct`, so a tool could be degraded and durable";
+            reader.report(node.position, message);
         }
         lowering.definition.health = health;
     }
 
     fn take(source: &LayerSource<'_>) -> Self::Part {
-        source.unusual(&source.definition.health)
+        source.non_default(&source.definition.health)
     }
 
     fn join(high: &LayerDemands, low: &mut LayerDemands, join: &mut LayerJoin) -> Self::Part {
-        join.unordered(high.health.as_ref(), low.health.as_ref(), text)
+        join.join_unordered(high.health.as_ref(), low.health.as_ref(), text)
     }
 
-    fn describe(health: &Self::Part, lines: &mut EffectiveLines<'_>) {
-        lines.option(Subject::Setting, health.as_ref(), |health| text(*health));
+    fn describe(health: &Self::Part, lines: &mut DemandLines<'_>) {
+        lines.add_option(DemandSubject::Setting, health.as_ref(), |health| text(*health));
     }
 
     fn put(health: Self::Part, definition: &mut Definition) {
@@ -84,11 +89,11 @@ impl Section for HealthSection {
     }
 }
 
-/// When a tool that an attempt made is good.
+/// Describes when a generated tool is degraded and when it recovers.
 pub fn text(health: HealthLimits) -> String {
     let HealthLimits { window, min_samples, degrade_above_pct, recover_below_pct } = health;
     format!(
-        "health: degraded above {degrade_above_pct} % of {window} uses, recovered below {recover_below_pct} %, from {min_samples} uses on"
+        "health: degraded above {degrade_above_pct} % failures in the last {window} uses, recovered below {recover_below_pct} %, rated after {min_samples} uses"
     )
 }
 
@@ -96,7 +101,7 @@ pub fn text(health: HealthLimits) -> String {
 mod tests {
     use super::*;
 
-    /// Neither value of these is stricter than the other, so the higher layer's holds.
+    /// No value of these keys is stricter than another, so the value of the higher layer wins.
     pub(super) const LOOSER: &[Looser] = &[
         looser("health.window", "health: { window: 10 }", "health: { window: 11 }"),
         looser("health.window", "health: { window: 10 }", "health: { window: 9 }"),

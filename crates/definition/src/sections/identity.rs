@@ -1,51 +1,60 @@
-//! `identity`: which agents may work.
+//! `identity`: the agents that may work.
 
-use jackline_engine::definition::Identity;
+use jackline_engine::definition::IdentitySettings;
 
 use super::prelude::*;
-use crate::values::limited_list;
+use crate::values::read_limited_list;
 
-static KEYS: [Key; 1] =
-    [key("identity", Map(&IDENTITY), "none: everybody may work", "Who may work under it.")];
+static KEYS: [KeySpec; 1] = [key(
+    "identity",
+    Map(&IDENTITY),
+    "none: every agent",
+    "The agents that may work under this definition.",
+)];
 
-static IDENTITY: Keys = Keys {
+static IDENTITY: MappingSpec = MappingSpec {
     id: "identity",
-    of: "`identity`",
-    doc: "Which agents may work is no key: a person approves them with `jackline identity approve`, and that lies in the state home.",
-    known: &[
+    label: "`identity`",
+    doc: "The approved agents are not part of the file. A person approves an agent with `jackline identity approve`, and Jackline stores the approval in the state home.",
+    entries: &[
         key(
             "roles",
             List(1, &Text),
             "`developer`",
-            "The roles in which an agent may call anything. One whose session names no role has none.",
+            "The roles in which an agent may call tools. An agent whose session names no role has no role.",
         ),
         key(
             "workflow",
             OneOf(&[Text, Nothing]),
             "none",
-            "The workflow that this runs in. An agent that was approved for another one is not approved here.",
+            "The workflow that the definition belongs to. An approval for another workflow does not count.",
         ),
     ],
-    needs: &[],
+    required: &[],
 };
 
-/// How many roles there may be.
+/// The maximum number of roles.
 const ROLES_MAX: usize = 64;
 
 pub(crate) struct IdentitySection;
 
 impl Section for IdentitySection {
-    type Part = Option<Demand<Identity>>;
+    type Part = Option<Demand<IdentitySettings>>;
 
-    const KEYS: &'static [Key] = &KEYS;
-    const MAPPINGS: &'static [&'static Keys] = &[&IDENTITY];
+    const KEYS: &'static [KeySpec] = &KEYS;
+    const MAPPINGS: &'static [&'static MappingSpec] = &[&IDENTITY];
     const JOIN_STEP: JoinStep = JoinStep::First;
 
     #[cfg(test)]
     const LOOSER: &'static [Looser] = tests::LOOSER;
 
-    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
-        let mut identity = Identity::default();
+    fn lower(
+        _: &str,
+        node: &YamlNode,
+        lowering: &mut LoweringState<'_>,
+        reader: &mut NodeReader<'_>,
+    ) {
+        let mut identity = IdentitySettings::default();
         for (key, node) in reader.fields(node, &IDENTITY) {
             match key {
                 "roles" => {
@@ -53,7 +62,7 @@ impl Section for IdentitySection {
                         identity.roles = roles;
                     }
                 }
-                _ if matches!(node.value, NodeValue::Null) => {}
+                _ if matches!(node.value, YamlValue::Null) => {}
                 _ => {
                     let workflow = reader.text(node, "`identity.workflow`");
                     identity.workflow = workflow.map(ToOwned::to_owned);
@@ -71,25 +80,28 @@ impl Section for IdentitySection {
         identity.is_some()
     }
 
-    /// The roles that both layers have, and the workflow of the higher one where it has one. An
-    /// approval for any workflow of a definition also means that an agent needs one, so another
-    /// name for the workflow lets no agent through.
+    /// Takes the roles that both layers have, and the workflow of the higher layer if it names one.
+    /// An agent without an approval for that workflow is refused, so another workflow in the lower
+    /// layer cannot admit an agent.
     fn join(high: &LayerDemands, low: &mut LayerDemands, join: &mut LayerJoin) -> Self::Part {
         let (above, below) = (high.identity.as_ref(), low.identity.as_ref());
-        join.option(above, below, Subject::Setting, text, |join, high, low| {
+        join.join_option(above, below, DemandSubject::Setting, text, |join, high, low| {
             let workflow = high.value.workflow.clone().or_else(|| low.value.workflow.clone());
-            let both = Identity { roles: in_both(&high.value.roles, &low.value.roles), workflow };
+            let both = IdentitySettings {
+                roles: common_roles(&high.value.roles, &low.value.roles),
+                workflow,
+            };
             if both != low.value {
-                let why = "has one that this does not tighten";
-                join.ignore(Subject::Setting, text(&low.value), low.layer, high.layer, why);
+                let why = "already has one, and this one is not stricter";
+                join.report_ignored_setting(text(&low.value), (low.layer, high.layer), why);
             }
             let layer = if both == high.value { high.layer } else { low.layer };
             Demand { value: both, layer }
         })
     }
 
-    fn describe(identity: &Self::Part, lines: &mut EffectiveLines<'_>) {
-        lines.option(Subject::Setting, identity.as_ref(), text);
+    fn describe(identity: &Self::Part, lines: &mut DemandLines<'_>) {
+        lines.add_option(DemandSubject::Setting, identity.as_ref(), text);
     }
 
     fn put(identity: Self::Part, definition: &mut Definition) {
@@ -97,10 +109,14 @@ impl Section for IdentitySection {
     }
 }
 
-/// A list of roles.
-pub(crate) fn read_roles(node: &Node, what: &str, reader: &mut Reader<'_>) -> Option<Vec<String>> {
-    let too_many = |count| format!("{count} in {what}; at most {ROLES_MAX}");
-    let items = limited_list(node, what, ROLES_MAX, too_many, reader);
+/// Reads a list of roles.
+pub(crate) fn read_roles(
+    node: &YamlNode,
+    what: &str,
+    reader: &mut NodeReader<'_>,
+) -> Option<Vec<String>> {
+    let too_many = |count| format!("{count} roles in {what}; at most {ROLES_MAX} are supported");
+    let items = read_limited_list(node, what, ROLES_MAX, too_many, reader);
     let mut roles: Vec<String> = Vec::new();
     for item in items {
         let Some(role) = reader.text(item, "a role") else { continue };
@@ -109,26 +125,26 @@ pub(crate) fn read_roles(node: &Node, what: &str, reader: &mut Reader<'_>) -> Op
         }
     }
     if items.is_empty() {
-        let hint = "name one, or leave the key away";
-        reader.complain_hint(node.at, format!("{what} names no role"), hint);
+        let hint = "name a role, or leave the key out";
+        reader.report_with_hint(node.position, format!("{what} is empty"), hint);
     }
     (!roles.is_empty()).then_some(roles)
 }
 
-/// The roles that may call a tool by both layers.
+/// Returns the roles that may call a tool in both layers.
 pub(crate) fn join_roles(high: Option<&[String]>, low: Option<&[String]>) -> Option<Vec<String>> {
     match (high, low) {
-        (Some(high), Some(low)) => Some(in_both(high, low)),
+        (Some(high), Some(low)) => Some(common_roles(high, low)),
         (one, other) => one.or(other).map(<[String]>::to_vec),
     }
 }
 
-fn in_both(one: &[String], other: &[String]) -> Vec<String> {
+fn common_roles(one: &[String], other: &[String]) -> Vec<String> {
     one.iter().filter(|role| other.contains(role)).cloned().collect()
 }
 
-/// Which agents may work.
-pub fn text(identity: &Identity) -> String {
+/// Describes the roles and the workflow.
+pub fn text(identity: &IdentitySettings) -> String {
     let workflow =
         identity.workflow.as_ref().map_or_else(String::new, |it| format!(", workflow {it}"));
     format!("identity: roles {}{workflow}", identity.roles.join(", "))
@@ -138,7 +154,7 @@ pub fn text(identity: &Identity) -> String {
 mod tests {
     use super::*;
     use crate::layers::combine;
-    use crate::layers::tests::{of_file, repository, user};
+    use crate::layers::tests::{load_definition, repository, user};
 
     pub(super) const LOOSER: &[Looser] = &[
         looser("identity.roles", "identity: { roles: [a] }", "identity: { roles: [a, b] }"),
@@ -149,16 +165,19 @@ mod tests {
     #[test]
     fn a_lower_layer_names_fewer_roles_and_never_more() {
         let tool = |high: &str, low: &str| {
-            let file = |roles: &str| of_file(&format!("tools: {{ deploy: {{ roles: {roles} }} }}"));
+            let file = |roles: &str| {
+                load_definition(&format!("tools: {{ deploy: {{ roles: {roles} }} }}"))
+            };
             let joined = combine(vec![user(file(high)), repository(file(low))], false).definition;
-            joined.declared("deploy").unwrap().roles.clone().unwrap()
+            joined.declared_tool("deploy").unwrap().roles.clone().unwrap()
         };
         assert_eq!(tool("[a, b]", "[b, c]"), ["b"]);
         assert_eq!(tool("[a]", "[a, b]"), ["a"]);
         // No role is left, which means that no agent may call it.
         assert_eq!(tool("[a]", "[b]"), Vec::<String>::new());
         let roles = |high: &str, low: &str| {
-            let joined = combine(vec![user(of_file(high)), repository(of_file(low))], false);
+            let joined =
+                combine(vec![user(load_definition(high)), repository(load_definition(low))], false);
             joined.definition.identity.unwrap()
         };
         let joined = roles("identity: { roles: [a, b] }", "identity: { roles: [b], workflow: w }");

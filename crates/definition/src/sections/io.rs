@@ -1,90 +1,106 @@
-//! `io`: how much of the output of tools is shown.
+//! `io`: how much of the output of tools the agent sees.
 
-use jackline_engine::definition::Io;
+use jackline_engine::definition::IoLimits;
 
 use super::prelude::*;
-use crate::values::{Numbers, changed_numbers, number_of};
+use crate::values::{NumberFields, changed_numbers, find_number};
 
-static KEYS: [Key; 1] = [key("io", Map(&IO), "", "How much of what tools answer is shown.")];
+static KEYS: [KeySpec; 1] =
+    [key("io", Map(&IO), "", "How much of the output of tools the agent sees.")];
 
-/// A longer answer is not a page.
+/// The maximum size of one page of output in bytes.
 const BYTES_MAX: u64 = 64 << 20;
 
-static IO: Keys = Keys {
+static IO: MappingSpec = MappingSpec {
     id: "io",
-    of: "`io`",
-    doc: "The tools of `jackline mcp serve`, the results that `jackline mcp wrap` passes on, and what a client's own tools \
-          print where the client takes another output. Servers take it when they start.",
-    known: &[
-        key("read_file", Map(&IO_READ_FILE), "", "How much of a file is read at once."),
-        key("output", Map(&IO_OUTPUT), "", "How much of any other answer is shown at once."),
-        key("shell", Map(&IO_SHELL), "", "What a command of `jackline mcp serve` may do."),
+    label: "`io`",
+    doc: "These limits apply to the tools of `jackline mcp serve`, to the results that `jackline mcp wrap` forwards, and to the \
+          output of a client's own tools if the client lets a hook replace it. Servers read these keys when they start.",
+    entries: &[
+        key("read_file", Map(&IO_READ_FILE), "", "How much of a file one call returns."),
+        key("output", Map(&IO_OUTPUT), "", "How much of any other result one call returns."),
+        key("shell", Map(&IO_SHELL), "", "Limits for the commands of `jackline mcp serve`."),
     ],
-    needs: &[],
+    required: &[],
 };
 
-static IO_READ_FILE: Keys = Keys {
+static IO_READ_FILE: MappingSpec = MappingSpec {
     id: "io_read_file",
-    of: "`io.read_file`",
+    label: "`io.read_file`",
     doc: "",
-    known: &[
-        key("max_lines", Count(1, 1_000_000), "500", "How many lines a page has at most."),
-        key("max_bytes", Count(1024, BYTES_MAX), "262144", "How many bytes a page has at most."),
-        key("max_line_bytes", Count(16, 1 << 20), "2000", "Where a line is cut."),
+    entries: &[
+        key("max_lines", Count(1, 1_000_000), "500", "The maximum number of lines of a page."),
+        key(
+            "max_bytes",
+            Count(1024, BYTES_MAX),
+            "262144",
+            "The maximum number of bytes of a page.",
+        ),
+        key(
+            "max_line_bytes",
+            Count(16, 1 << 20),
+            "2000",
+            "The maximum number of bytes of a line; longer lines are cut.",
+        ),
     ],
-    needs: &[],
+    required: &[],
 };
 
-static IO_OUTPUT: Keys = Keys {
+static IO_OUTPUT: MappingSpec = MappingSpec {
     id: "io_output",
-    of: "`io.output`",
+    label: "`io.output`",
     doc: "",
-    known: &[
+    entries: &[
         key(
             "max_bytes",
             Count(4096, BYTES_MAX),
             "65536",
-            "How many bytes an answer has at most; of a longer one a page is shown, and all of it is kept in a file. In mode `observe` a client's own tools are left alone.",
+            "The maximum number of bytes of a result. The agent sees one page of a longer result, and Jackline stores the whole result in a file. In mode `observe` the output of a client's own tools is not changed.",
         ),
         key(
             "relative_paths",
             Flag,
             "`true`",
-            "Whether what a client's own shell prints in the workspace names paths there relative to it. Not in mode `observe`.",
+            "Whether paths in the output of a client's own shell are shortened to paths relative to the workspace. Not in mode `observe`.",
         ),
     ],
-    needs: &[],
+    required: &[],
 };
 
-static IO_SHELL: Keys = Keys {
+static IO_SHELL: MappingSpec = MappingSpec {
     id: "io_shell",
-    of: "`io.shell`",
+    label: "`io.shell`",
     doc: "",
-    known: &[
-        key("seconds", Count(1, 86_400), "120", "When a command is ended."),
+    entries: &[
+        key("seconds", Count(1, 86_400), "120", "The timeout of a command in seconds."),
         key(
             "output_bytes",
             Count(1024, BYTES_MAX),
             "32768",
-            "How much of what it prints is kept: half from the beginning, half from the end.",
+            "How much output of a command is stored: half from the start, half from the end.",
         ),
     ],
-    needs: &[],
+    required: &[],
 };
 
 pub(crate) struct IoSection;
 
 impl Section for IoSection {
-    type Part = Demand<Io>;
+    type Part = Demand<IoLimits>;
 
-    const KEYS: &'static [Key] = &KEYS;
-    const MAPPINGS: &'static [&'static Keys] = &[&IO, &IO_READ_FILE, &IO_OUTPUT, &IO_SHELL];
+    const KEYS: &'static [KeySpec] = &KEYS;
+    const MAPPINGS: &'static [&'static MappingSpec] = &[&IO, &IO_READ_FILE, &IO_OUTPUT, &IO_SHELL];
 
     #[cfg(test)]
     const LOOSER: &'static [Looser] = tests::LOOSER;
 
-    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
-        let mut io = Io::default();
+    fn lower(
+        _: &str,
+        node: &YamlNode,
+        lowering: &mut LoweringState<'_>,
+        reader: &mut NodeReader<'_>,
+    ) {
+        let mut io = IoLimits::default();
         for (part, node) in reader.fields(node, &IO) {
             let keys = match part {
                 "read_file" => &IO_READ_FILE,
@@ -92,7 +108,7 @@ impl Section for IoSection {
                 _ => &IO_SHELL,
             };
             for (key, node) in reader.fields(node, keys) {
-                match number_of(&format!("{part}.{key}"), numbers(&mut io)) {
+                match find_number(&format!("{part}.{key}"), numbers(&mut io)) {
                     Some(slot) => reader.bounded(key, node, keys, slot),
                     None => {
                         let slot = &mut io.output.relative_paths;
@@ -108,20 +124,20 @@ impl Section for IoSection {
         source.demand(source.definition.io)
     }
 
-    /// The smaller number of each.
+    /// Takes the smaller value of each number.
     fn join(high: &LayerDemands, low: &mut LayerDemands, join: &mut LayerJoin) -> Self::Part {
         let (high, low) = (&high.io, &low.io);
-        let (mut both, mut below, mut default) = (high.value, low.value, Io::default());
+        let (mut both, mut below, mut default) = (high.value, low.value, IoLimits::default());
         let of_both = numbers(&mut both);
-        join_smaller(join.rule, of_both, numbers(&mut below), numbers(&mut default));
+        join_smaller_numbers(join.rule, of_both, numbers(&mut below), numbers(&mut default));
         both.output.relative_paths &= below.output.relative_paths || !join.overrides();
-        let text = |io: &Io| text(io).unwrap_or_else(|| "`io`".to_owned());
-        join.numbers(high, low, both, text, "has smaller ones")
+        let text = |io: &IoLimits| text(io).unwrap_or_else(|| "`io`".to_owned());
+        join.report_joined_numbers(high, low, both, text, "has smaller numbers")
     }
 
-    fn describe(io: &Self::Part, lines: &mut EffectiveLines<'_>) {
+    fn describe(io: &Self::Part, lines: &mut DemandLines<'_>) {
         if let Some(text) = text(&io.value) {
-            lines.add(Subject::Setting, text, io.layer);
+            lines.add(DemandSubject::Setting, text, io.layer);
         }
     }
 
@@ -130,9 +146,9 @@ impl Section for IoSection {
     }
 }
 
-/// The numbers, of which the smaller one is stricter.
-fn numbers(io: &mut Io) -> Numbers<'_, 6> {
-    let Io { read_file, output, shell } = io;
+/// The number fields. A smaller number is stricter.
+fn numbers(io: &mut IoLimits) -> NumberFields<'_, 6> {
+    let IoLimits { read_file, output, shell } = io;
     [
         ("read_file.max_lines", &mut read_file.max_lines),
         ("read_file.max_bytes", &mut read_file.max_bytes),
@@ -143,9 +159,9 @@ fn numbers(io: &mut Io) -> Numbers<'_, 6> {
     ]
 }
 
-/// How much of the output of tools is shown, where it differs from the default.
-pub fn text(io: &Io) -> Option<String> {
-    let (mut own, mut default) = (*io, Io::default());
+/// Describes the limits that differ from the default.
+pub fn text(io: &IoLimits) -> Option<String> {
+    let (mut own, mut default) = (*io, IoLimits::default());
     let mut changed = changed_numbers(numbers(&mut own), numbers(&mut default));
     if !io.output.relative_paths {
         changed.push("output.relative_paths false".to_owned());

@@ -1,37 +1,43 @@
-//! `journal`: how the journal is kept.
+//! `journal`: redaction and retention of the journal.
 
-use jackline_engine::definition::{Journal, Redact};
+use jackline_engine::definition::{JournalSettings, Redact};
 
 use super::prelude::*;
 use crate::layers::JoinRule;
 
-static KEYS: [Key; 1] = [key("journal", Map(&JOURNAL), "", "How the journal is kept.")];
+static KEYS: [KeySpec; 1] =
+    [key("journal", Map(&JOURNAL), "", "Redaction and retention of the journal.")];
 
 const REDACT: [(&str, Redact); 2] = [("built-in", Redact::BuiltIn), ("off", Redact::Off)];
 
-static JOURNAL: Keys = Keys {
+static JOURNAL: MappingSpec = MappingSpec {
     id: "journal",
-    of: "`journal`",
+    label: "`journal`",
     doc: "",
-    known: &[
+    entries: &[
         key(
             "redact",
             Word(&words_of::<_, 2>(&REDACT)),
             "`built-in`",
-            "Whether secrets are taken out before a record is made.",
+            "Whether Jackline removes secrets before it writes a record.",
         ),
-        key("retain_days", Count(1, U32), "30", "Sessions older than this are removed."),
+        key(
+            "retain_days",
+            Count(1, U32_MAX),
+            "30",
+            "Jackline removes sessions that are older than this many days.",
+        ),
         key(
             "retain_bytes",
-            Count(0, I64),
+            Count(0, I64_MAX),
             "1 GiB",
-            "The oldest sessions of a workspace are removed above this size.",
+            "If the sessions of a workspace are larger than this, Jackline removes the oldest ones.",
         ),
     ],
-    needs: &[],
+    required: &[],
 };
 
-/// What one layer demands of the journal.
+/// The demands of one layer on the journal.
 #[derive(Clone)]
 pub(crate) struct JournalDemands {
     redact: Demand<Redact>,
@@ -44,10 +50,15 @@ pub(crate) struct JournalSection;
 impl Section for JournalSection {
     type Part = JournalDemands;
 
-    const KEYS: &'static [Key] = &KEYS;
-    const MAPPINGS: &'static [&'static Keys] = &[&JOURNAL];
+    const KEYS: &'static [KeySpec] = &KEYS;
+    const MAPPINGS: &'static [&'static MappingSpec] = &[&JOURNAL];
 
-    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
+    fn lower(
+        _: &str,
+        node: &YamlNode,
+        lowering: &mut LoweringState<'_>,
+        reader: &mut NodeReader<'_>,
+    ) {
         let journal = &mut lowering.definition.journal;
         for (key, node) in reader.fields(node, &JOURNAL) {
             match key {
@@ -71,7 +82,7 @@ impl Section for JournalSection {
     }
 
     fn take(source: &LayerSource<'_>) -> Self::Part {
-        let Journal { redact, retain_days, retain_bytes } = source.definition.journal;
+        let JournalSettings { redact, retain_days, retain_bytes } = source.definition.journal;
         JournalDemands {
             redact: source.demand(redact),
             retain_days: source.demand(retain_days),
@@ -79,14 +90,14 @@ impl Section for JournalSection {
         }
     }
 
-    /// Secrets are taken out if one layer wants it, even where the lower one may override. A
-    /// journal that is kept for longer takes nothing from any layer.
+    /// Secrets are removed if one layer demands it, even if the lower layer may override. The
+    /// longer retention wins, because it satisfies both layers.
     fn join(high: &LayerDemands, low: &mut LayerDemands, join: &mut LayerJoin) -> Self::Part {
         let (high, low) = (&high.journal, &low.journal);
         let rule = std::mem::replace(&mut join.rule, JoinRule::Tighten);
         let demands = |high: Redact, low: Redact| high == Redact::BuiltIn || low == Redact::Off;
-        let why = "has secrets taken out";
-        let redact = join.setting(&high.redact, &low.redact, demands, redact_text, why);
+        let why = "demands the removal of secrets";
+        let redact = join.join_setting(&high.redact, &low.redact, demands, redact_text, why);
         join.rule = rule;
         JournalDemands {
             redact,
@@ -95,17 +106,17 @@ impl Section for JournalSection {
         }
     }
 
-    fn describe(part: &Self::Part, lines: &mut EffectiveLines<'_>) {
-        let Journal { redact, retain_days, retain_bytes } = Journal::default();
-        lines.general_unless(redact, &part.redact, redact_text);
+    fn describe(part: &Self::Part, lines: &mut DemandLines<'_>) {
+        let JournalSettings { redact, retain_days, retain_bytes } = JournalSettings::default();
+        lines.add_general_unless_default(redact, &part.redact, redact_text);
         let days = |days: u32| format!("journal.retain_days: {days}");
-        lines.general_unless(retain_days, &part.retain_days, days);
+        lines.add_general_unless_default(retain_days, &part.retain_days, days);
         let bytes = |bytes: u64| format!("journal.retain_bytes: {bytes}");
-        lines.general_unless(retain_bytes, &part.retain_bytes, bytes);
+        lines.add_general_unless_default(retain_bytes, &part.retain_bytes, bytes);
     }
 
     fn put(part: Self::Part, definition: &mut Definition) {
-        definition.journal = Journal {
+        definition.journal = JournalSettings {
             redact: part.redact.value,
             retain_days: part.retain_days.value,
             retain_bytes: part.retain_bytes.value,

@@ -1,115 +1,116 @@
-//! `limits` and `iterations_extension`: allowances that only go down.
+//! `limits` and `iterations_extension`: budgets that only go down.
 
-use jackline_engine::definition::Dimension;
-use jackline_engine::definition::{Limit, Limits, Per};
-use jackline_engine::models::usd;
+use jackline_engine::definition::LimitDimension;
+use jackline_engine::definition::{BudgetLimit, LimitPeriod, SessionLimits};
+use jackline_engine::models::format_usd;
 
 use super::prelude::*;
 use super::prices;
-use crate::sections::tools::Tools;
-use crate::values::tool_name;
+use crate::sections::tools::DeclaredTools;
+use crate::values::read_tool_name;
 
-static LIMITS_KEYS: [Key; 1] =
-    [key("limits", Map(&LIMITS), "none", "Allowances that only go down.")];
+static LIMITS_KEYS: [KeySpec; 1] =
+    [key("limits", Map(&LIMITS), "none", "Budgets that only go down.")];
 
-static COUNTS_KEYS: [Key; 1] = [key(
+static COUNTS_KEYS: [KeySpec; 1] = [key(
     "iterations_extension",
-    Count(1, I64),
+    Count(1, I64_MAX),
     "25",
-    "How many more iterations there are each time a person acknowledges a checkpoint.",
+    "How many more iterations a person allows with each `jackline ack` of a checkpoint.",
 )];
 
-const LIMIT_TAKES: Takes = OneOf(&[Count(0, I64), Map(&LIMIT), Nothing]);
+const LIMIT_VALUE: ValueType = OneOf(&[Count(0, I64_MAX), Map(&LIMIT), Nothing]);
 
-const PER: [(&str, Per); 2] = [("session", Per::Session), ("turn", Per::Turn)];
-const TAKES_PER: Takes = Word(&words_of::<_, 2>(&PER));
+const PER: [(&str, LimitPeriod); 2] =
+    [("session", LimitPeriod::Session), ("turn", LimitPeriod::Turn)];
+const PER_VALUE: ValueType = Word(&words_of::<_, 2>(&PER));
 
-static LIMITS: Keys = Keys {
+static LIMITS: MappingSpec = MappingSpec {
     id: "limits",
-    of: "`limits`",
-    doc: "A number alone is `{max: number}`. A limit is reached when `used >= max`. A hard one ends the session, or the \
-          turn's calls; a soft one warns once. Hard `iterations` pause the session until a person acknowledges with \
-          `jackline ack`, and hard `tool_calls` refuse that tool and nothing else. Sub-agents count.",
-    known: &[
+    label: "`limits`",
+    doc: "A number alone is `{max: number}`. A limit is reached when `used >= max`. A hard limit ends the session, or the \
+          calls of the turn; a soft limit warns once. Hard `iterations` pause the session until a person acknowledges with \
+          `jackline ack`, and hard `tool_calls` only refuse that tool. The usage of sub-agents counts.",
+    entries: &[
         key(
             "steps",
-            LIMIT_TAKES,
+            LIMIT_VALUE,
             "none",
-            "Everything an agent can repeat: proposed calls, also those that are denied; blocked stops; compactions; attempts that begin; \
-             plans and outputs that have to be written again; overrides of the loop guard that hold; answers of an advisor; changes of the model.",
+            "Everything that an agent can repeat: proposed calls, including denied ones; blocked stops; compactions; started attempts; \
+             plans and outputs that need a correction; enforced overrides of the loop guard; advice of an advisor; changes of the model.",
         ),
-        key("wall_seconds", LIMIT_TAKES, "none", "Time since the start."),
+        key("wall_seconds", LIMIT_VALUE, "none", "Time since the start of the session."),
         key(
             "cost_usd",
             OneOf(&[Usd, Map(&COST_LIMIT), Nothing]),
             "none",
-            "Dollars: as reported, else by `prices`. A model without a price is named and not counted.",
+            "Cost in dollars: as reported, else computed from `prices`. A model without a price is reported and not counted.",
         ),
         key(
             "input_tokens",
-            LIMIT_TAKES,
+            LIMIT_VALUE,
             "none",
-            "Tokens read (`input`). What came from a cache or went into one (`cache_read`, `cache_creation`) is not counted here; it is \
-             in `cost_usd` and in the context gate.",
+            "Tokens read (`input`). Tokens that were read from or written to a cache (`cache_read`, `cache_creation`) do not count here; \
+             they count in `cost_usd` and in the context gate.",
         ),
-        key("output_tokens", LIMIT_TAKES, "none", "Tokens written."),
+        key("output_tokens", LIMIT_VALUE, "none", "Tokens written."),
         key(
             "total_tokens",
-            LIMIT_TAKES,
+            LIMIT_VALUE,
             "none",
-            "`input` and `output`. What came from a cache or went into one is not counted here either; it is in `cost_usd` and in the \
-             context gate.",
+            "`input` and `output`. Tokens that were read from or written to a cache do not count here; they count in `cost_usd` and in \
+             the context gate.",
         ),
         key(
             "iterations",
-            LIMIT_TAKES,
+            LIMIT_VALUE,
             "none; 100 in `jackline run`, `autonomous` and `strict`",
             "Iterations of an autonomous run.",
         ),
         key(
             "tool_calls",
-            Names(0, "tool", &LIMIT_TAKES),
+            Names(0, "tool", &LIMIT_VALUE),
             "none",
-            "Calls of single tools, also where a command line calls them. What was denied does not count.",
+            "Calls of single tools, including calls within command lines. Denied calls do not count.",
         ),
     ],
-    needs: &[],
+    required: &[],
 };
 
-static LIMIT: Keys = Keys {
+static LIMIT: MappingSpec = MappingSpec {
     id: "limit",
-    of: "a limit",
+    label: "a limit",
     doc: "",
-    known: &[
-        key("max", Count(0, I64), "required", "The allowance."),
-        key("soft", Flag, "`false`", "Whether reaching it only warns."),
-        key("per", TAKES_PER, "`session`", "When it starts anew."),
+    entries: &[
+        key("max", Count(0, I64_MAX), "required", "The limit."),
+        key("soft", Flag, "`false`", "Whether reaching the limit only warns."),
+        key("per", PER_VALUE, "`session`", "The period after which the count restarts."),
     ],
-    needs: &[Needs::All(&["max"])],
+    required: &[RequiredKeys::All(&["max"])],
 };
 
-static COST_LIMIT: Keys = Keys {
+static COST_LIMIT: MappingSpec = MappingSpec {
     id: "cost_limit",
-    of: "a limit on cost",
+    label: "a limit on cost",
     doc: "",
-    known: &[
-        key("max", Usd, "required", "The allowance, in dollars."),
-        key("soft", Flag, "`false`", "Whether reaching it only warns."),
-        key("per", TAKES_PER, "`session`", "When it starts anew."),
+    entries: &[
+        key("max", Usd, "required", "The limit in dollars."),
+        key("soft", Flag, "`false`", "Whether reaching the limit only warns."),
+        key("per", PER_VALUE, "`session`", "The period after which the count restarts."),
     ],
-    needs: &[Needs::All(&["max"])],
+    required: &[RequiredKeys::All(&["max"])],
 };
 
-/// How many tools may have a limit of their own: each has counters in the state.
+/// The maximum number of tools with a limit. Each one has counters in the session state.
 const TOOL_LIMITS_MAX: usize = 32;
 
-/// The limits of one layer by dimension.
+/// The limits of one layer, by dimension.
 #[derive(Clone)]
-pub(crate) struct DimensionLimits(Vec<(Dimension, Option<Demand<Limit>>)>);
+pub(crate) struct DimensionLimits(Vec<(LimitDimension, Option<Demand<BudgetLimit>>)>);
 
 impl DimensionLimits {
-    /// The limit of a dimension.
-    pub(crate) fn get(&self, dimension: Dimension) -> Option<&Demand<Limit>> {
+    /// Returns the limit of a dimension.
+    pub(crate) fn get(&self, dimension: LimitDimension) -> Option<&Demand<BudgetLimit>> {
         let found = self.0.iter().find(|(known, _)| *known == dimension);
         found.and_then(|(_, limit)| limit.as_ref())
     }
@@ -121,8 +122,8 @@ pub(crate) struct LimitsSection;
 impl Section for LimitsSection {
     type Part = DimensionLimits;
 
-    const KEYS: &'static [Key] = &LIMITS_KEYS;
-    const MAPPINGS: &'static [&'static Keys] = &[&LIMITS, &LIMIT];
+    const KEYS: &'static [KeySpec] = &LIMITS_KEYS;
+    const MAPPINGS: &'static [&'static MappingSpec] = &[&LIMITS, &LIMIT];
 
     #[cfg(test)]
     const LOOSER: &'static [Looser] = tests::LOOSER;
@@ -139,22 +140,24 @@ impl Section for LimitsSection {
 
     fn join(high: &LayerDemands, low: &mut LayerDemands, join: &mut LayerJoin) -> Self::Part {
         let joined = high.limits.0.iter().map(|(dimension, above)| {
-            let text = |value: &Limit| limit(*dimension, *value);
+            let text = |value: &BudgetLimit| limit(*dimension, *value);
             let below = low.limits.get(*dimension);
             (*dimension, join_limit(above.as_ref(), below, text, join))
         });
         DimensionLimits(joined.collect())
     }
 
-    fn describe(limits: &Self::Part, lines: &mut EffectiveLines<'_>) {
+    fn describe(limits: &Self::Part, lines: &mut DemandLines<'_>) {
         for (dimension, demand) in &limits.0 {
-            lines.option(Subject::Limit, demand.as_ref(), |value| limit(*dimension, *value));
+            lines.add_option(DemandSubject::Limit, demand.as_ref(), |value| {
+                limit(*dimension, *value)
+            });
         }
     }
 
     fn put(limits: Self::Part, definition: &mut Definition) {
         for (dimension, demand) in limits.0 {
-            let slots = slots(&mut definition.limits);
+            let slots = limit_slots(&mut definition.limits);
             for (_, slot) in slots.into_iter().filter(|(known, _)| *known == dimension) {
                 *slot = demand.as_ref().map(|demand| demand.value);
             }
@@ -162,12 +165,12 @@ impl Section for LimitsSection {
     }
 }
 
-/// The counts that are listed after the guards of a session: the calls of single tools, and
-/// how far an acknowledgement extends the iterations.
+/// The limits that are listed after the guards of a session: the calls of single tools, and the
+/// iterations that an acknowledgement adds.
 #[derive(Clone)]
 pub(crate) struct CountDemands {
     iterations_extension: Demand<u64>,
-    tool_calls: Vec<(String, Demand<Limit>)>,
+    tool_calls: Vec<(String, Demand<BudgetLimit>)>,
 }
 
 pub(crate) struct CountsSection;
@@ -175,12 +178,12 @@ pub(crate) struct CountsSection;
 impl Section for CountsSection {
     type Part = CountDemands;
 
-    const KEYS: &'static [Key] = &COUNTS_KEYS;
-    const MAPPINGS: &'static [&'static Keys] = &[&COST_LIMIT];
+    const KEYS: &'static [KeySpec] = &COUNTS_KEYS;
+    const MAPPINGS: &'static [&'static MappingSpec] = &[&COST_LIMIT];
 
     fn take(source: &LayerSource<'_>) -> Self::Part {
-        let Limits { iterations_extension, tool_calls, .. } = &source.definition.limits;
-        let each = |(tool, limit): &(String, Limit)| (tool.clone(), source.demand(*limit));
+        let SessionLimits { iterations_extension, tool_calls, .. } = &source.definition.limits;
+        let each = |(tool, limit): &(String, BudgetLimit)| (tool.clone(), source.demand(*limit));
         CountDemands {
             iterations_extension: source.demand(*iterations_extension),
             tool_calls: tool_calls.iter().map(each).collect(),
@@ -194,15 +197,20 @@ impl Section for CountsSection {
     fn join(high: &LayerDemands, low: &mut LayerDemands, join: &mut LayerJoin) -> Self::Part {
         let (high, low) = (&high.counts, &low.counts);
         let (above, below) = (&high.iterations_extension, &low.iterations_extension);
-        let iterations_extension =
-            join.setting(above, below, |high, low| high <= low, extension, "has the smaller one");
+        let iterations_extension = join.join_setting(
+            above,
+            below,
+            |high, low| high <= low,
+            extension,
+            "has a smaller one",
+        );
         let mut tool_calls = high.tool_calls.clone();
         for (tool, limit) in &low.tool_calls {
             let Some((_, known)) = tool_calls.iter_mut().find(|(known, _)| known == tool) else {
                 tool_calls.push((tool.clone(), limit.clone()));
                 continue;
             };
-            let text = |value: &Limit| tool_limit(tool, *value);
+            let text = |value: &BudgetLimit| tool_limit(tool, *value);
             if let Some(joined) = join_limit(Some(known), Some(limit), text, join) {
                 *known = joined;
             }
@@ -210,25 +218,26 @@ impl Section for CountsSection {
         CountDemands { iterations_extension, tool_calls }
     }
 
-    fn describe(counts: &Self::Part, lines: &mut EffectiveLines<'_>) {
+    fn describe(counts: &Self::Part, lines: &mut DemandLines<'_>) {
         for (tool, limit) in &counts.tool_calls {
-            lines.add(Subject::Limit, tool_limit(tool, limit.value), limit.layer);
+            lines.add(DemandSubject::Limit, tool_limit(tool, limit.value), limit.layer);
         }
         let Demand { value, layer } = counts.iterations_extension;
-        if value != Limits::default().iterations_extension {
-            lines.add(Subject::Setting, extension(value), layer);
+        if value != SessionLimits::default().iterations_extension {
+            lines.add(DemandSubject::Setting, extension(value), layer);
         }
     }
 
     fn put(counts: Self::Part, definition: &mut Definition) {
         definition.limits.iterations_extension = counts.iterations_extension.value;
-        let plain = |(tool, limit): (String, Demand<Limit>)| (tool, limit.value);
+        let plain = |(tool, limit): (String, Demand<BudgetLimit>)| (tool, limit.value);
         definition.limits.tool_calls = counts.tool_calls.into_iter().map(plain).collect();
     }
 }
 
-/// Limits name tools, so they are lowered once all tools are known. The prices depend on them.
-pub(crate) fn lower(lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
+/// Lowers the limits after all tools are known, because limits name tools. Lowers the prices last,
+/// because they depend on the limits.
+pub(crate) fn lower(lowering: &mut LoweringState<'_>, reader: &mut NodeReader<'_>) {
     if let Some(node) = lowering.node("limits") {
         lowering.definition.limits = read(node, &lowering.tools, reader);
     }
@@ -240,64 +249,75 @@ pub(crate) fn lower(lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
     prices::lower(lowering, reader);
 }
 
-fn read(node: &Node, tools: &Tools, reader: &mut Reader<'_>) -> Limits {
-    let mut limits = Limits::default();
+fn read(node: &YamlNode, tools: &DeclaredTools, reader: &mut NodeReader<'_>) -> SessionLimits {
+    let mut limits = SessionLimits::default();
     for (key, node) in reader.fields(node, &LIMITS) {
         if key == "tool_calls" {
             limits.tool_calls = read_tool_calls(node, tools, reader);
         }
-        for (dimension, slot) in slots(&mut limits).into_iter().filter(|(it, _)| it.word() == key) {
-            let unit = if dimension == Dimension::CostUsd { Unit::Usd } else { Unit::Count };
+        for (dimension, slot) in
+            limit_slots(&mut limits).into_iter().filter(|(it, _)| it.as_str() == key)
+        {
+            let unit = if dimension == LimitDimension::CostUsd {
+                LimitUnit::Usd
+            } else {
+                LimitUnit::Count
+            };
             *slot = read_limit(key, node, unit, reader);
         }
     }
     limits
 }
 
-fn read_tool_calls(node: &Node, tools: &Tools, reader: &mut Reader<'_>) -> Vec<(String, Limit)> {
-    let mut limited: Vec<(String, Limit)> = Vec::new();
+fn read_tool_calls(
+    node: &YamlNode,
+    tools: &DeclaredTools,
+    reader: &mut NodeReader<'_>,
+) -> Vec<(String, BudgetLimit)> {
+    let mut limited: Vec<(String, BudgetLimit)> = Vec::new();
     for (key, value) in reader.map(node, "`limits.tool_calls`") {
-        let known = tools.find(&key.text).map(ToOwned::to_owned);
+        let known = tools.declared_name(&key.text).map(ToOwned::to_owned);
         if known.is_none() && tools.is_closed() {
             let message =
                 format!("this limit can never see `{}`: no such tool is declared", key.text);
-            let hint = reader.meant(&key.text, tools.names(), || "add it to `tools`".to_owned());
-            reader.complain_hint(key.at, message, hint);
+            let hint = reader.suggest(&key.text, tools.names(), || "add it to `tools`".to_owned());
+            reader.report_with_hint(key.position, message, hint);
             continue;
         }
-        let name = known.unwrap_or_else(|| tool_name(&key.text, key.at, reader));
+        let name = known.unwrap_or_else(|| read_tool_name(&key.text, key.position, reader));
         let what = format!("tool_calls.{}", key.text);
-        let Some(limit) = read_limit(&what, value, Unit::Count, reader) else {
+        let Some(limit) = read_limit(&what, value, LimitUnit::Count, reader) else {
             continue;
         };
         if limited.iter().any(|(known, _)| *known == name) {
-            reader.complain(key.at, format!("`{name}` has two limits, by different names"));
+            reader.report(key.position, format!("`{name}` has two limits under different names"));
         }
         limited.push((name, limit));
     }
     if limited.len() > TOOL_LIMITS_MAX {
-        let message = format!("{} tools have limits; at most {TOOL_LIMITS_MAX} may", limited.len());
-        reader.complain(node.at, message);
+        let message =
+            format!("{} tools have limits; at most {TOOL_LIMITS_MAX} are supported", limited.len());
+        reader.report(node.position, message);
     }
     limited
 }
 
 /// The unit of a limit.
 #[derive(Clone, Copy)]
-enum Unit {
+enum LimitUnit {
     Count,
     Usd,
 }
 
-impl Unit {
-    fn keys(self) -> &'static Keys {
+impl LimitUnit {
+    fn keys(self) -> &'static MappingSpec {
         match self {
             Self::Count => &LIMIT,
             Self::Usd => &COST_LIMIT,
         }
     }
 
-    fn read(self, node: &Node, what: &str, reader: &mut Reader<'_>) -> Option<u64> {
+    fn read(self, node: &YamlNode, what: &str, reader: &mut NodeReader<'_>) -> Option<u64> {
         match self {
             Self::Count => reader.count(node, what),
             Self::Usd => reader.usd(node, what),
@@ -305,12 +325,17 @@ impl Unit {
     }
 }
 
-fn read_limit(key: &str, node: &Node, unit: Unit, reader: &mut Reader<'_>) -> Option<Limit> {
-    if node.value == NodeValue::Null {
+fn read_limit(
+    key: &str,
+    node: &YamlNode,
+    unit: LimitUnit,
+    reader: &mut NodeReader<'_>,
+) -> Option<BudgetLimit> {
+    if node.value == YamlValue::Null {
         return None;
     }
-    if let NodeValue::Map(_) = node.value {
-        let (mut max, mut soft, mut per) = (None, false, Per::Session);
+    if let YamlValue::Map(_) = node.value {
+        let (mut max, mut soft, mut per) = (None, false, LimitPeriod::Session);
         let mut given = false;
         for (key, node) in reader.fields(node, unit.keys()) {
             match key {
@@ -323,40 +348,40 @@ fn read_limit(key: &str, node: &Node, unit: Unit, reader: &mut Reader<'_>) -> Op
             }
         }
         if !given {
-            reader.complain(node.at, format!("`limits.{key}` has no `max`"));
+            reader.report(node.position, format!("`limits.{key}` needs a `max`"));
         }
-        return max.map(|max| Limit { max, soft, per });
+        return max.map(|max| BudgetLimit { max, soft, per });
     }
     let max = unit.read(node, &format!("`limits.{key}`"), reader)?;
-    Some(Limit { max, soft: false, per: Per::Session })
+    Some(BudgetLimit { max, soft: false, per: LimitPeriod::Session })
 }
 
 fn join_limit(
-    high: Option<&Demand<Limit>>,
-    low: Option<&Demand<Limit>>,
-    text: impl Fn(&Limit) -> String,
+    high: Option<&Demand<BudgetLimit>>,
+    low: Option<&Demand<BudgetLimit>>,
+    text: impl Fn(&BudgetLimit) -> String,
     join: &mut LayerJoin,
-) -> Option<Demand<Limit>> {
-    join.option(high, low, Subject::Limit, &text, |join, high, low| {
-        if implies(low.value, high.value) {
+) -> Option<Demand<BudgetLimit>> {
+    join.join_option(high, low, DemandSubject::Limit, &text, |join, high, low| {
+        if is_within(low.value, high.value) {
             return low.clone();
         }
-        let why = "has one that this does not tighten";
-        join.ignore(Subject::Limit, text(&low.value), low.layer, high.layer, why);
+        let why = "already has one, and this one is not stricter";
+        join.report_ignored(DemandSubject::Limit, text(&low.value), low.layer, high.layer, why);
         high.clone()
     })
 }
 
-/// Whether a session within the limit `one` is also within `other`, and as hard.
-fn implies(one: Limit, other: Limit) -> bool {
-    // A soft limit warns once, and once a turn is more often than once a session.
-    let as_often = one.per == Per::Session && !one.soft;
+/// Whether a session within the limit `one` is also within `other`, and `one` is as hard.
+fn is_within(one: BudgetLimit, other: BudgetLimit) -> bool {
+    // A soft limit warns once per period, and a warning in each turn is more than one per session.
+    let as_often = one.per == LimitPeriod::Session && !one.soft;
     one.max <= other.max && (!one.soft || other.soft) && (one.per == other.per || as_often)
 }
 
-/// The limit of each dimension, to be written.
-fn slots(limits: &mut Limits) -> [(Dimension, &mut Option<Limit>); 7] {
-    let Limits {
+/// Returns mutable access to the limit of each dimension.
+fn limit_slots(limits: &mut SessionLimits) -> [(LimitDimension, &mut Option<BudgetLimit>); 7] {
+    let SessionLimits {
         steps,
         wall_seconds,
         cost_usd,
@@ -368,41 +393,41 @@ fn slots(limits: &mut Limits) -> [(Dimension, &mut Option<Limit>); 7] {
         tool_calls: _,
     } = limits;
     [
-        (Dimension::Steps, steps),
-        (Dimension::WallSeconds, wall_seconds),
-        (Dimension::CostUsd, cost_usd),
-        (Dimension::InputTokens, input_tokens),
-        (Dimension::OutputTokens, output_tokens),
-        (Dimension::TotalTokens, total_tokens),
-        (Dimension::Iterations, iterations),
+        (LimitDimension::Steps, steps),
+        (LimitDimension::WallSeconds, wall_seconds),
+        (LimitDimension::CostUsd, cost_usd),
+        (LimitDimension::InputTokens, input_tokens),
+        (LimitDimension::OutputTokens, output_tokens),
+        (LimitDimension::TotalTokens, total_tokens),
+        (LimitDimension::Iterations, iterations),
     ]
 }
 
-/// The limit of each dimension.
-pub fn limits(limits: &Limits) -> [(Dimension, Option<Limit>); 7] {
-    slots(&mut limits.clone()).map(|(dimension, limit)| (dimension, *limit))
+/// Returns the limit of each dimension.
+pub fn limits(limits: &SessionLimits) -> [(LimitDimension, Option<BudgetLimit>); 7] {
+    limit_slots(&mut limits.clone()).map(|(dimension, limit)| (dimension, *limit))
 }
 
-/// One limit.
-pub fn limit(dimension: Dimension, limit: Limit) -> String {
+/// Describes one limit.
+pub fn limit(dimension: LimitDimension, limit: BudgetLimit) -> String {
     match dimension {
-        Dimension::CostUsd => allowance(&format!("{} USD", usd(limit.max)), limit),
+        LimitDimension::CostUsd => allowance(&format!("{} USD", format_usd(limit.max)), limit),
         _ => allowance(&format!("{} {}", limit.max, dimension.in_words()), limit),
     }
 }
 
-/// How often a tool may be called.
-pub fn tool_limit(tool: &str, limit: Limit) -> String {
+/// Describes the limit on the calls of a tool.
+pub fn tool_limit(tool: &str, limit: BudgetLimit) -> String {
     allowance(&format!("{} calls of `{tool}`", limit.max), limit)
 }
 
-fn allowance(amount: &str, limit: Limit) -> String {
+fn allowance(amount: &str, limit: BudgetLimit) -> String {
     let soft = if limit.soft { ", soft" } else { "" };
     let per = match limit.per {
-        Per::Session => "session",
-        Per::Turn => "turn",
+        LimitPeriod::Session => "session",
+        LimitPeriod::Turn => "turn",
     };
-    format!("at most {amount} a {per}{soft}")
+    format!("at most {amount} per {per}{soft}")
 }
 
 fn extension(more: u64) -> String {

@@ -1,132 +1,145 @@
-//! `loops`: how repetition is found and answered.
+//! `loops`: how Jackline detects repetition and reacts to it.
 
 use jackline_engine::definition::{
-    Cycle, Errors, Graded, LOOPS_WINDOW_MAX, Loops, Poll, Profile, Strict,
+    CycleLevels, ErrorLevels, GradedLevels, LOOPS_WINDOW_MAX, LoopProfile, LoopSettings,
+    PollAllowance, StrictLevels,
 };
-use jackline_engine::{Kind, Mode};
+use jackline_engine::{Mode, ToolKind};
 
-use super::mode::{self, MODES, TAKES_MODE};
+use super::mode::{self, MODE_VALUE, MODES};
 use super::prelude::*;
-use super::tools::TAKES_KIND;
-use crate::values::pointer;
+use super::tools::KIND_VALUE;
+use crate::values::read_pointer;
 
-static KEYS: [Key; 1] = [key("loops", Map(&LOOPS), "", "What is done about repetition.")];
+static KEYS: [KeySpec; 1] = [key("loops", Map(&LOOPS), "", "How Jackline reacts to repetition.")];
 
 const WINDOW: u64 = LOOPS_WINDOW_MAX as u64;
 
-const PROFILES: [(&str, Profile); 2] = [("strict", Profile::Strict), ("graded", Profile::Graded)];
+const PROFILES: [(&str, LoopProfile); 2] =
+    [("strict", LoopProfile::Strict), ("graded", LoopProfile::Graded)];
 
-static LOOPS: Keys = Keys {
+static LOOPS: MappingSpec = MappingSpec {
     id: "loops",
-    of: "`loops`",
-    doc: "An agent that does the same again and learns nothing from it. The same call with another result is no repetition. \
-          `graded` tells the agent, then pauses, then stops. `strict` puts a typed override in force, and the call that \
-          disregards it stops the session before it runs. Only a person's message starts the counters anew.",
-    known: &[
+    label: "`loops`",
+    doc: "The loop guard detects an agent that repeats calls without learning anything new. The same call with another result \
+          is no repetition. `graded` warns the agent, then pauses the session, then stops it. `strict` puts a typed override in \
+          force; a call that ignores the override does not run and stops the session. Only a message of a person resets the \
+          counters.",
+    entries: &[
         key(
             "mode",
-            TAKES_MODE,
-            "`mode` where a file gives `loops` or extends `autonomous`; else `observe`",
-            "Whether its answers hold.",
+            MODE_VALUE,
+            "`mode` if a file has `loops` or extends `autonomous`; else `observe`",
+            "Whether the reactions are enforced.",
         ),
-        key("profile", Word(&words_of::<_, 2>(&PROFILES)), "`graded`", "How the answers rise."),
-        key("history", Count(8, 64), "64", "How many calls of an actor are remembered."),
+        key(
+            "profile",
+            Word(&words_of::<_, 2>(&PROFILES)),
+            "`graded`",
+            "How the reactions escalate.",
+        ),
+        key("history", Count(8, 64), "64", "How many calls of an actor the loop guard remembers."),
         key("strict", Map(&LOOPS_STRICT), "", "The levels of the strict profile."),
         key("graded", Map(&LOOPS_GRADED), "", "The levels of the graded profile."),
-        key("cycle", Map(&LOOPS_CYCLE), "", "When several calls that go round count."),
-        key(
-            "errors",
-            Map(&LOOPS_ERRORS),
-            "",
-            "When the same error counts, whatever the arguments.",
-        ),
+        key("cycle", Map(&LOOPS_CYCLE), "", "When a repeated cycle of several calls counts."),
+        key("errors", Map(&LOOPS_ERRORS), "", "When the same error with any arguments counts."),
         key(
             "volatile",
             List(0, &Pointer),
             "none",
-            "Where arguments hold what changes from call to call and says nothing.",
+            "Arguments that change with each call and carry no meaning.",
         ),
-        key("transparent", List(0, &TAKES_KIND), "`think`", "Kinds of tools that are passed over."),
+        key(
+            "transparent",
+            List(0, &KIND_VALUE),
+            "`think`",
+            "Kinds of tools that the loop guard ignores.",
+        ),
     ],
-    needs: &[],
+    required: &[],
 };
 
-static LOOPS_STRICT: Keys = Keys {
+static LOOPS_STRICT: MappingSpec = MappingSpec {
     id: "loops_strict",
-    of: "`loops.strict`",
+    label: "`loops.strict`",
     doc: "",
-    known: &[
-        key("window", Count(2, WINDOW), "3", "Among how many of the latest calls."),
+    entries: &[
+        key("window", Count(2, WINDOW), "3", "How many of the latest calls are compared."),
         key(
             "threshold",
             Count(2, WINDOW),
             "3",
-            "So many that are the same put an override in force.",
+            "This many identical calls among them put an override in force.",
         ),
         key(
             "override_retries",
             Count(1, 100),
             "1",
-            "The repeat after the override that stops. Those before it are denied.",
+            "The number of the repeat after the override that stops the session. Repeats before it are denied.",
         ),
     ],
-    needs: &[],
+    required: &[],
 };
 
-static LOOPS_GRADED: Keys = Keys {
+static LOOPS_GRADED: MappingSpec = MappingSpec {
     id: "loops_graded",
-    of: "`loops.graded`",
-    doc: "So many of the same in a row. Calls that are denied for the same reason count alike.",
-    known: &[
-        key("soft", Count(2, U16), "3", "The agent is told."),
-        key("hard", Count(2, U16), "5", "The session pauses."),
-        key("infinite", Count(2, U16), "10", "The session stops."),
+    label: "`loops.graded`",
+    doc: "The numbers of identical calls in a row. Calls that are denied for the same reason count as identical.",
+    entries: &[
+        key("soft", Count(2, U16_MAX), "3", "The agent gets a warning."),
+        key("hard", Count(2, U16_MAX), "5", "The session pauses."),
+        key("infinite", Count(2, U16_MAX), "10", "The session stops."),
     ],
-    needs: &[],
+    required: &[],
 };
 
-static LOOPS_CYCLE: Keys = Keys {
+static LOOPS_CYCLE: MappingSpec = MappingSpec {
     id: "loops_cycle",
-    of: "`loops.cycle`",
+    label: "`loops.cycle`",
     doc: "",
-    known: &[
-        key("period_max", Count(2, 8), "8", "Of how many calls at most."),
-        key("repeats", Count(2, 16), "3", "How often it was gone through."),
+    entries: &[
+        key("period_max", Count(2, 8), "8", "The maximum length of a cycle in calls."),
+        key("repeats", Count(2, 16), "3", "How often a cycle must repeat to count."),
     ],
-    needs: &[],
+    required: &[],
 };
 
-static LOOPS_ERRORS: Keys = Keys {
+static LOOPS_ERRORS: MappingSpec = MappingSpec {
     id: "loops_errors",
-    of: "`loops.errors`",
+    label: "`loops.errors`",
     doc: "",
-    known: &[
-        key("soft", Count(2, U16), "5", "So many in a row, and the agent is told."),
-        key("hard", Count(2, U16), "8", "So many in a row, and the session pauses."),
+    entries: &[
+        key("soft", Count(2, U16_MAX), "5", "This many in a row: the agent gets a warning."),
+        key("hard", Count(2, U16_MAX), "8", "This many in a row: the session pauses."),
     ],
-    needs: &[],
+    required: &[],
 };
 
-pub(super) static POLL: Keys = Keys {
+pub(super) static POLL: MappingSpec = MappingSpec {
     id: "poll",
-    of: "`poll`",
-    doc: "A tool that is asked again and again whether something has happened is not in a loop, up to here.",
-    known: &[
-        key("until_changed", Flag, "`true`", "Whether another result starts the count anew."),
-        key("max_calls", Count(1, U32), "60", "So many calls with the same result."),
-        key("within_seconds", Count(1, U32), "1800", "For so long."),
+    label: "`poll`",
+    doc: "Repeated calls of a polling tool do not count as a loop, up to these limits.",
+    entries: &[
+        key("until_changed", Flag, "`true`", "Whether another result resets the count."),
+        key(
+            "max_calls",
+            Count(1, U32_MAX),
+            "60",
+            "The maximum number of calls with the same result.",
+        ),
+        key("within_seconds", Count(1, U32_MAX), "1800", "The maximum time in seconds."),
     ],
-    needs: &[],
+    required: &[],
 };
 
 pub(crate) struct LoopsSection;
 
 impl Section for LoopsSection {
-    /// None where the layer has the default.
-    type Part = Option<Demand<Loops>>;
+    /// None if the layer has the default.
+    type Part = Option<Demand<LoopSettings>>;
 
-    const KEYS: &'static [Key] = &KEYS;
-    const MAPPINGS: &'static [&'static Keys] =
+    const KEYS: &'static [KeySpec] = &KEYS;
+    const MAPPINGS: &'static [&'static MappingSpec] =
         &[&LOOPS, &LOOPS_STRICT, &LOOPS_GRADED, &LOOPS_CYCLE, &LOOPS_ERRORS];
     const JOIN_STEP: JoinStep = JoinStep::First;
 
@@ -134,7 +147,7 @@ impl Section for LoopsSection {
     const LOOSER: &'static [Looser] = tests::LOOSER;
 
     fn take(source: &LayerSource<'_>) -> Self::Part {
-        source.unusual(&source.definition.loops)
+        source.non_default(&source.definition.loops)
     }
 
     fn join(high: &LayerDemands, low: &mut LayerDemands, join: &mut LayerJoin) -> Self::Part {
@@ -143,23 +156,24 @@ impl Section for LoopsSection {
             && join.overrides()
             && low.mode.demand.value == Mode::Observe
         {
-            // A lower layer that may override also switches the loop guard to observing.
+            // A lower layer that may override also switches the loop guard to mode `observe`.
             above.value.mode = Mode::Observe;
         }
         let (above, below) = (above.as_ref(), low.loops.as_ref());
-        join.option(above, below, Subject::Setting, text, |join, high, low| {
-            let both = stricter(&high.value, &low.value);
+        join.join_option(above, below, DemandSubject::Setting, text, |join, high, low| {
+            let both = join_stricter(&high.value, &low.value);
             if both == low.value {
                 return low.clone();
             }
-            let why = if both == high.value { "demands more" } else { "demands more in part" };
-            join.ignore(Subject::Setting, text(&low.value), low.layer, high.layer, why);
+            let why =
+                if both == high.value { "demands more" } else { "demands more in some values" };
+            join.report_ignored_setting(text(&low.value), (low.layer, high.layer), why);
             Demand { value: both, layer: high.layer }
         })
     }
 
-    fn describe(loops: &Self::Part, lines: &mut EffectiveLines<'_>) {
-        lines.option(Subject::Setting, loops.as_ref(), text);
+    fn describe(loops: &Self::Part, lines: &mut DemandLines<'_>) {
+        lines.add_option(DemandSubject::Setting, loops.as_ref(), text);
     }
 
     fn put(loops: Self::Part, definition: &mut Definition) {
@@ -169,15 +183,15 @@ impl Section for LoopsSection {
     }
 }
 
-/// The loop guard has the mode of the file, unless it names its own. So it waits for `mode`.
-pub(crate) fn lower(lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
+/// Lowers `loops` after `mode`, because the loop guard has the mode of the file by default.
+pub(crate) fn lower(lowering: &mut LoweringState<'_>, reader: &mut NodeReader<'_>) {
     if let Some(node) = lowering.node("loops") {
         lowering.definition.loops = read(node, lowering.definition.mode, reader);
     }
 }
 
-fn read(node: &Node, mode: Mode, reader: &mut Reader<'_>) -> Loops {
-    let mut loops = Loops { mode, ..Loops::default() };
+fn read(node: &YamlNode, mode: Mode, reader: &mut NodeReader<'_>) -> LoopSettings {
+    let mut loops = LoopSettings { mode, ..LoopSettings::default() };
     for (key, node) in reader.fields(node, &LOOPS) {
         match key {
             "mode" => loops.mode = reader.word(node, "`loops.mode`", &MODES).unwrap_or(mode),
@@ -190,7 +204,7 @@ fn read(node: &Node, mode: Mode, reader: &mut Reader<'_>) -> Loops {
             "graded" => graded(node, &mut loops.graded, reader),
             "cycle" => {
                 for (key, node) in reader.fields(node, &LOOPS_CYCLE) {
-                    let Cycle { period_max, repeats } = &mut loops.cycle;
+                    let CycleLevels { period_max, repeats } = &mut loops.cycle;
                     let slot = if key == "period_max" { period_max } else { repeats };
                     number(key, node, &LOOPS_CYCLE, slot, reader);
                 }
@@ -198,12 +212,12 @@ fn read(node: &Node, mode: Mode, reader: &mut Reader<'_>) -> Loops {
             "errors" => errors(node, &mut loops.errors, reader),
             "volatile" => {
                 let items = reader.list(node, "`loops.volatile`");
-                let each = |item| pointer(item, "a pointer", reader);
+                let each = |item| read_pointer(item, "a pointer", reader);
                 loops.volatile = items.iter().filter_map(each).collect();
             }
             _ => {
                 let items = reader.list(node, "`loops.transparent`");
-                let each = |item| reader.word(item, "a kind", Kind::ALL);
+                let each = |item| reader.word(item, "a kind", ToolKind::ALL);
                 loops.transparent = items.iter().filter_map(each).collect();
             }
         }
@@ -211,7 +225,7 @@ fn read(node: &Node, mode: Mode, reader: &mut Reader<'_>) -> Loops {
     loops
 }
 
-fn strict(node: &Node, strict: &mut Strict, reader: &mut Reader<'_>) {
+fn strict(node: &YamlNode, strict: &mut StrictLevels, reader: &mut NodeReader<'_>) {
     for (key, node) in reader.fields(node, &LOOPS_STRICT) {
         let slot = match key {
             "window" => &mut strict.window,
@@ -220,16 +234,15 @@ fn strict(node: &Node, strict: &mut Strict, reader: &mut Reader<'_>) {
         };
         number(key, node, &LOOPS_STRICT, slot, reader);
     }
-    let Strict { window, threshold, .. } = strict;
+    let StrictLevels { window, threshold, .. } = strict;
     if threshold > window {
-        let message = format!(
-            "`loops.strict` looks for {threshold} among {window} calls, which there never are"
-        );
-        reader.complain_hint(node.at, message, "`window` is at least `threshold`");
+        let message =
+            format!("`loops.strict` needs {threshold} identical calls, but compares only {window}");
+        reader.report_with_hint(node.position, message, "`window` must be at least `threshold`");
     }
 }
 
-fn graded(node: &Node, graded: &mut Graded, reader: &mut Reader<'_>) {
+fn graded(node: &YamlNode, graded: &mut GradedLevels, reader: &mut NodeReader<'_>) {
     for (key, node) in reader.fields(node, &LOOPS_GRADED) {
         let slot = match key {
             "soft" => &mut graded.soft,
@@ -238,35 +251,46 @@ fn graded(node: &Node, graded: &mut Graded, reader: &mut Reader<'_>) {
         };
         number(key, node, &LOOPS_GRADED, slot, reader);
     }
-    let Graded { soft, hard, infinite } = *graded;
+    let GradedLevels { soft, hard, infinite } = *graded;
     if !(soft < hard && hard < infinite) {
-        let message =
-            format!("`loops.graded` does not rise: soft {soft}, hard {hard}, infinite {infinite}");
-        reader.complain_hint(node.at, message, "each is more than the one before");
+        let message = format!(
+            "`loops.graded` is not in rising order: soft {soft}, hard {hard}, infinite {infinite}"
+        );
+        reader.report_with_hint(
+            node.position,
+            message,
+            "each number must be greater than the previous one",
+        );
     }
 }
 
-fn errors(node: &Node, errors: &mut Errors, reader: &mut Reader<'_>) {
+fn errors(node: &YamlNode, errors: &mut ErrorLevels, reader: &mut NodeReader<'_>) {
     for (key, node) in reader.fields(node, &LOOPS_ERRORS) {
         let slot = if key == "soft" { &mut errors.soft } else { &mut errors.hard };
         number(key, node, &LOOPS_ERRORS, slot, reader);
     }
-    let Errors { soft, hard } = *errors;
+    let ErrorLevels { soft, hard } = *errors;
     if soft >= hard {
-        let message = format!("`loops.errors` does not rise: soft {soft}, hard {hard}");
-        reader.complain_hint(node.at, message, "`hard` is more than `soft`");
+        let message = format!("`loops.errors` is not in rising order: soft {soft}, hard {hard}");
+        reader.report_with_hint(node.position, message, "`hard` must be greater than `soft`");
     }
 }
 
-/// A number in the range that its key takes.
-fn number(key: &str, node: &Node, keys: &Keys, slot: &mut u16, reader: &mut Reader<'_>) {
-    let hint = |from, to| format!("whole numbers from {from} to {to} are accepted");
+/// Reads a number in the range of its key.
+fn number(
+    key: &str,
+    node: &YamlNode,
+    keys: &MappingSpec,
+    slot: &mut u16,
+    reader: &mut NodeReader<'_>,
+) {
+    let hint = |from, to| format!("use a whole number from {from} to {to}");
     reader.bounded_with_hint(key, node, keys, slot, hint);
 }
 
-/// How long a tool may be asked whether something has happened.
-pub(crate) fn read_poll(node: &Node, reader: &mut Reader<'_>) -> Poll {
-    let mut poll = Poll { until_changed: true, max_calls: 60, within_seconds: 1800 };
+/// Reads how long the agent may poll a tool.
+pub(crate) fn read_poll(node: &YamlNode, reader: &mut NodeReader<'_>) -> PollAllowance {
+    let mut poll = PollAllowance { until_changed: true, max_calls: 60, within_seconds: 1800 };
     for (key, node) in reader.fields(node, &POLL) {
         let what = format!("`poll.{key}`");
         let slot = match key {
@@ -282,46 +306,46 @@ pub(crate) fn read_poll(node: &Node, reader: &mut Reader<'_>) -> Poll {
     poll
 }
 
-/// The loop guard that holds an agent as early as both layers would. Of two numbers one is
-/// stricter. What counts as the same call, which calls are passed over and how the answers rise
-/// can't be compared, so the higher layer decides these.
-fn stricter(above: &Loops, below: &Loops) -> Loops {
-    // A layer that only observes holds no agent, so nothing is taken from it.
-    let holds =
+/// Joins two loop guards so that the result reacts as early as both layers. Of two numbers one is
+/// stricter. Some settings can't be compared, so the higher layer decides them: which calls are
+/// identical, which calls are ignored, and how the reactions escalate.
+fn join_stricter(above: &LoopSettings, below: &LoopSettings) -> LoopSettings {
+    // A layer in mode `observe` restricts no agent, so its values are not used as the base.
+    let base =
         if above.mode == Mode::Observe && below.mode == Mode::Enforce { below } else { above };
-    if holds.profile == Profile::Strict {
-        // While an override holds one call, other loops are not reported. An earlier override
-        // can therefore let a later loop go on for longer.
-        return holds.clone();
+    if base.profile == LoopProfile::Strict {
+        // While an override restricts one call, other loops are not reported. An earlier override
+        // can therefore let a later loop run longer.
+        return base.clone();
     }
-    let less = |of: fn(&Loops) -> u16| of(above).min(of(below));
-    Loops {
+    let less = |of: fn(&LoopSettings) -> u16| of(above).min(of(below));
+    LoopSettings {
         history: above.history.max(below.history),
-        graded: Graded {
+        graded: GradedLevels {
             soft: less(|loops| loops.graded.soft),
             hard: less(|loops| loops.graded.hard),
             infinite: less(|loops| loops.graded.infinite),
         },
-        cycle: Cycle { repeats: less(|loops| loops.cycle.repeats), ..holds.cycle },
-        errors: Errors {
+        cycle: CycleLevels { repeats: less(|loops| loops.cycle.repeats), ..base.cycle },
+        errors: ErrorLevels {
             soft: less(|loops| loops.errors.soft),
             hard: less(|loops| loops.errors.hard),
         },
-        ..holds.clone()
+        ..base.clone()
     }
 }
 
-/// How repetition is answered.
-pub fn text(loops: &Loops) -> String {
-    let mode = mode::word(loops.mode);
+/// Describes the reactions to repetition.
+pub fn text(loops: &LoopSettings) -> String {
+    let mode = mode::as_str(loops.mode);
     match loops.profile {
-        Profile::Graded => {
-            let Graded { soft, hard, infinite } = loops.graded;
-            format!("loops: {mode}, told at {soft}, paused at {hard}, stopped at {infinite}")
+        LoopProfile::Graded => {
+            let GradedLevels { soft, hard, infinite } = loops.graded;
+            format!("loops: {mode}, warns at {soft}, pauses at {hard}, stops at {infinite}")
         }
-        Profile::Strict => {
-            let Strict { window, threshold, .. } = loops.strict;
-            format!("loops: {mode}, strict, {threshold} among {window}")
+        LoopProfile::Strict => {
+            let StrictLevels { window, threshold, .. } = loops.strict;
+            format!("loops: {mode}, strict, {threshold} identical calls among {window}")
         }
     }
 }
@@ -343,7 +367,7 @@ mod tests {
         looser("loops.graded", "loops: { graded: { soft: 2 } }", "loops: {}"),
         looser("loops.cycle", "loops: { cycle: { repeats: 2 } }", "loops: {}"),
         looser("loops.errors", "loops: { errors: { soft: 2 } }", "loops: {}"),
-        // Of volatile arguments and transparent tools, neither fewer nor more.
+        // Neither fewer nor more volatile arguments or transparent tools are stricter.
         looser("loops.volatile", "loops: { volatile: [/nonce] }", "loops: {}"),
         looser("loops.volatile", "loops: {}", "loops: { volatile: [/command] }"),
         looser("loops.transparent", "loops: {}", "loops: { transparent: [think, read] }"),
@@ -386,7 +410,7 @@ mod tests {
         looser("loops_cycle.repeats", "loops: {}", "loops: { cycle: { repeats: 9 } }"),
         looser("loops_errors.soft", "loops: {}", "loops: { errors: { soft: 7 } }"),
         looser("loops_errors.hard", "loops: {}", "loops: { errors: { hard: 9 } }"),
-        // A tool that only the lower layer knows, and that the loop guard would pass over.
+        // A tool that only the lower layer declares, and that the loop guard would ignore.
         looser(
             "loops.transparent",
             "loops: {}\ntools: { a: {} }\nunknown_tools: allow",

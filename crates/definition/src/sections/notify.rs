@@ -1,45 +1,44 @@
-//! `notify`: how a person is told that they are needed.
+//! `notify`: how Jackline notifies a person.
 
 use jackline_engine::definition::{Notifier, Occasion};
 
 use super::prelude::*;
-use crate::values::{address, shortened};
+use crate::values::{read_address, shorten};
 
-static KEYS: [Key; 1] =
-    [key("notify", Map(&NOTIFY), "", "How a person is told that they are needed.")];
+static KEYS: [KeySpec; 1] = [key("notify", Map(&NOTIFY), "", "How Jackline notifies a person.")];
 
-static NOTIFY: Keys = Keys {
+static NOTIFY: MappingSpec = MappingSpec {
     id: "notify",
-    of: "`notify`",
-    doc: "A notice is sent after the agent has its answer, by a process of its own. In the definition of a repository, \
-          `command` and `webhook` do nothing until a person says `jackline trust`.",
-    known: &[
+    label: "`notify`",
+    doc: "A separate process sends a notification after the agent has its verdict. In the definition of a repository, \
+          `command` and `webhook` do nothing until a person runs `jackline trust`.",
+    entries: &[
         key(
             "command",
             OneOf(&[Text, Nothing]),
             "none",
-            "A command line that is run with the notice as JSON on its standard input, and `JACKLINE_EVENT`, `JACKLINE_TEXT` and `JACKLINE_SESSION` in its environment. It may take 30 seconds.",
+            "A command line to run. It receives the notification as JSON on standard input, and `JACKLINE_EVENT`, `JACKLINE_TEXT` and `JACKLINE_SESSION` in its environment. Its timeout is 30 seconds.",
         ),
         key(
             "webhook",
-            OneOf(&[ADDRESS, Nothing]),
+            OneOf(&[WEB_ADDRESS, Nothing]),
             "none",
-            "An address that the notice is posted to as JSON, by `curl`.",
+            "An address. `curl` sends the notification there as JSON in a POST request.",
         ),
         key(
             "desktop",
             Flag,
             "`false`",
-            "Whether the client shows it on the desktop, where it can.",
+            "Whether the client shows a desktop notification, if it can.",
         ),
         key(
             "on",
             List(0, &Word(&words_of::<_, { Occasion::ALL.len() }>(&Occasion::ALL))),
             "all of them",
-            "What a person is told of.",
+            "The occasions for a notification.",
         ),
     ],
-    needs: &[],
+    required: &[],
 };
 
 pub(crate) struct NotifySection;
@@ -47,10 +46,15 @@ pub(crate) struct NotifySection;
 impl Section for NotifySection {
     type Part = Vec<Demand<Notifier>>;
 
-    const KEYS: &'static [Key] = &KEYS;
-    const MAPPINGS: &'static [&'static Keys] = &[&NOTIFY];
+    const KEYS: &'static [KeySpec] = &KEYS;
+    const MAPPINGS: &'static [&'static MappingSpec] = &[&NOTIFY];
 
-    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
+    fn lower(
+        _: &str,
+        node: &YamlNode,
+        lowering: &mut LoweringState<'_>,
+        reader: &mut NodeReader<'_>,
+    ) {
         lowering.definition.notify = read(node, reader).into_iter().collect();
     }
 
@@ -59,8 +63,8 @@ impl Section for NotifySection {
         source.list(notifiers.map(|notifier| Notifier { trusted: source.trusted, ..notifier }))
     }
 
-    /// The notifiers of both layers. The same notifier in both is the higher layer's, which
-    /// needs no trust.
+    /// Takes the notifiers of both layers. A notifier that both layers have belongs to the higher
+    /// layer, which needs no trust.
     fn join(high: &LayerDemands, low: &mut LayerDemands, _join: &mut LayerJoin) -> Self::Part {
         let mut all = high.notify.clone();
         for notifier in &low.notify {
@@ -72,9 +76,9 @@ impl Section for NotifySection {
         all
     }
 
-    fn describe(notifiers: &Self::Part, lines: &mut EffectiveLines<'_>) {
+    fn describe(notifiers: &Self::Part, lines: &mut DemandLines<'_>) {
         for notifier in notifiers {
-            lines.add(Subject::Notify, text(&notifier.value), notifier.layer);
+            lines.add(DemandSubject::Notify, text(&notifier.value), notifier.layer);
         }
     }
 
@@ -83,17 +87,17 @@ impl Section for NotifySection {
     }
 }
 
-/// None where the keys name no way to tell a person.
-fn read(node: &Node, reader: &mut Reader<'_>) -> Option<Notifier> {
+/// Reads a notifier. Returns `None` if the keys name no way to notify a person.
+fn read(node: &YamlNode, reader: &mut NodeReader<'_>) -> Option<Notifier> {
     let on = Occasion::ALL.iter().map(|(_, occasion)| *occasion).collect();
     let mut notifier = Notifier { command: None, webhook: None, desktop: false, on, trusted: true };
     for (key, node) in reader.fields(node, &NOTIFY) {
         match key {
-            "command" | "webhook" if node.value == NodeValue::Null => {}
+            "command" | "webhook" if node.value == YamlValue::Null => {}
             "command" => {
                 notifier.command = reader.text(node, "`notify.command`").map(ToOwned::to_owned);
             }
-            "webhook" => notifier.webhook = address(node, "`notify.webhook`", reader),
+            "webhook" => notifier.webhook = read_address(node, "`notify.webhook`", reader),
             "desktop" => notifier.desktop = reader.flag(node, "`notify.desktop`").unwrap_or(false),
             _ => {
                 notifier.on = reader
@@ -108,21 +112,20 @@ fn read(node: &Node, reader: &mut Reader<'_>) -> Option<Notifier> {
     (command.is_some() || webhook.is_some() || *desktop).then_some(notifier)
 }
 
-/// How a person is told, and of what. Only the host of an address is shown, because the rest is
-/// often a secret.
+/// Describes a notifier. Only the host of an address is shown, because the rest is often secret.
 pub fn text(notifier: &Notifier) -> String {
-    let command = notifier.command.as_ref().map(|line| format!("by `{}`", shortened(line)));
+    let command = notifier.command.as_ref().map(|line| format!("by `{}`", shorten(line)));
     let webhook = notifier.webhook.as_ref().map(|address| format!("by {}", host(address)));
     let desktop = notifier.desktop.then(|| "on the desktop".to_owned());
     let ways: Vec<String> = [command, webhook, desktop].into_iter().flatten().collect();
-    let on: Vec<&str> = notifier.on.iter().map(|occasion| occasion.word()).collect();
+    let on: Vec<&str> = notifier.on.iter().map(|occasion| occasion.as_str()).collect();
     let on = if on.is_empty() { "nothing".to_owned() } else { on.join(", ") };
     let waits = !notifier.trusted && (notifier.command.is_some() || notifier.webhook.is_some());
     let waits = if waits { " (not run until trusted)" } else { "" };
-    format!("tells a person {} of {on}{waits}", ways.join(" and "))
+    format!("notifies a person {} about {on}{waits}", ways.join(" and "))
 }
 
-/// The server of an address.
+/// Returns the scheme and host of an address.
 pub fn host(address: &str) -> String {
     let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();

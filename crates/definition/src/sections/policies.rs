@@ -1,4 +1,4 @@
-//! `sections`, `policies` and `read_before_write`: which policies govern which tools.
+//! `sections`, `policies` and `read_before_write`: the policies and the tools that they apply to.
 
 mod lower;
 
@@ -11,44 +11,44 @@ use super::prelude::*;
 
 pub(crate) use lower::lower;
 
-static KEYS: [Key; 3] = [
+static KEYS: [KeySpec; 3] = [
     key("sections", List(0, &Map(&SECTION)), "none", "Groups of tools with policies of their own."),
     key(
         "policies",
         List(0, &Map(&POLICY)),
         "none",
-        "Policies that see all tools, consulted after those of the sections.",
+        "Policies for all tools. They are checked after the policies of the sections.",
     ),
     key(
         "read_before_write",
         Map(&READ_BEFORE_WRITE),
         "",
-        "What `read_before_write` policies do where they say nothing else.",
+        "The default for `read_before_write` policies.",
     ),
 ];
 
-static SECTION: Keys = Keys {
+static SECTION: MappingSpec = MappingSpec {
     id: "section",
-    of: "a section",
-    doc: "A section's policies see the section's tools only. Sections of an extended file come first.",
-    known: &[
-        key("name", Text, "required", "What the section is called."),
+    label: "a section",
+    doc: "The policies of a section see only the tools of that section. Sections of an extended file come first.",
+    entries: &[
+        key("name", Text, "required", "The name of the section."),
         key("tools", List(0, &Text), "none", "Names or aliases of its tools."),
-        key("policies", List(0, &Map(&POLICY)), "none", "What governs them."),
+        key("policies", List(0, &Map(&POLICY)), "none", "The policies for these tools."),
     ],
-    needs: &[Needs::All(&["name"])],
+    required: &[RequiredKeys::All(&["name"])],
 };
 
-static POLICY: Keys = Keys {
+static POLICY: MappingSpec = MappingSpec {
     id: "policy",
-    of: "a policy",
-    doc: "What can never be satisfied, a cycle or a tool the policy never sees, is an error.",
-    known: &[
+    label: "a policy",
+    doc: "A policy that can never be satisfied is an error: a cycle, or a tool that the policy never sees.",
+    entries: &[
         key(
             "sequential_dependency",
             Names(1, "tool", &List(1, &OneOf(&[Text, Map(&NEED)]))),
             "",
-            "Maps a tool to what must have succeeded before it.",
+            "Maps a tool to the tools that must have succeeded before it.",
         ),
         key(
             "read_before_write",
@@ -57,42 +57,47 @@ static POLICY: Keys = Keys {
             "An existing file must be read before it is overwritten.",
         ),
     ],
-    needs: &[Needs::Single],
+    required: &[RequiredKeys::Single],
 };
 
-static NEED: Keys = Keys {
+static NEED: MappingSpec = MappingSpec {
     id: "need",
-    of: "a prerequisite",
+    label: "a prerequisite",
     doc: "A name alone is `{tool: name}`.",
-    known: &[
+    entries: &[
         key("tool", Text, "required", "The tool that must have succeeded."),
-        key("fresh", Flag, "`false`", "Whether it must have done so since the files last changed."),
+        key(
+            "fresh",
+            Flag,
+            "`false`",
+            "Whether it must have succeeded since the last change of the files.",
+        ),
     ],
-    needs: &[Needs::All(&["tool"])],
+    required: &[RequiredKeys::All(&["tool"])],
 };
 
-static READ_BEFORE_WRITE: Keys = Keys {
+static READ_BEFORE_WRITE: MappingSpec = MappingSpec {
     id: "read_before_write",
-    of: "`read_before_write`",
+    label: "`read_before_write`",
     doc: "",
-    known: &[key(
+    entries: &[key(
         "deletes",
         Flag,
-        "`false`, or what the top level says",
-        "Whether a file must be read before it is removed, too.",
+        "`false`, or the top-level `read_before_write`",
+        "Whether a file must also be read before it is deleted.",
     )],
-    needs: &[],
+    required: &[],
 };
 
-/// How many prerequisites a definition may name in all.
+/// The maximum number of prerequisites in a definition.
 const PREREQUISITES_MAX: usize = 256;
 
 /// The policies of one layer.
 #[derive(Clone)]
 pub(crate) struct PolicyDemands {
-    /// Those of the sections first.
+    /// The policies of the sections come first.
     pub(crate) policies: Vec<Demand<Policy>>,
-    /// How many sections there are.
+    /// The number of sections.
     pub(crate) sections: u16,
 }
 
@@ -101,8 +106,9 @@ pub(crate) struct PoliciesSection;
 impl Section for PoliciesSection {
     type Part = PolicyDemands;
 
-    const KEYS: &'static [Key] = &KEYS;
-    const MAPPINGS: &'static [&'static Keys] = &[&SECTION, &POLICY, &NEED, &READ_BEFORE_WRITE];
+    const KEYS: &'static [KeySpec] = &KEYS;
+    const MAPPINGS: &'static [&'static MappingSpec] =
+        &[&SECTION, &POLICY, &NEED, &READ_BEFORE_WRITE];
 
     fn take(source: &LayerSource<'_>) -> Self::Part {
         let Definition { tools, policies, .. } = source.definition;
@@ -119,8 +125,8 @@ impl Section for PoliciesSection {
         !part.policies.is_empty()
     }
 
-    /// The policies of both layers. Equal policies over all tools are the same policy, and
-    /// sections stay apart.
+    /// Takes the policies of both layers. Equal policies for all tools count once. Sections of the
+    /// two layers are not merged.
     fn join(high: &LayerDemands, low: &mut LayerDemands, _join: &mut LayerJoin) -> Self::Part {
         let (high, low) = (&high.policies, &low.policies);
         let mut policies = high.policies.clone();
@@ -136,10 +142,10 @@ impl Section for PoliciesSection {
         }
     }
 
-    fn describe(part: &Self::Part, lines: &mut EffectiveLines<'_>) {
+    fn describe(part: &Self::Part, lines: &mut DemandLines<'_>) {
         for policy in &part.policies {
             for text in text(&policy.value.rule) {
-                lines.add(Subject::Policy, text, policy.layer);
+                lines.add(DemandSubject::Policy, text, policy.layer);
             }
         }
     }
@@ -159,20 +165,21 @@ impl Section for PoliciesSection {
         let is_custom = |policy: &&Policy| matches!(policy.rule, PolicyRule::Custom { .. });
         let custom = definition.policies.iter().filter(is_custom).count();
         if custom > CUSTOM_POLICIES_MAX {
-            problems
-                .push(format!("{custom} custom policies; at most {CUSTOM_POLICIES_MAX} are kept"));
+            problems.push(format!(
+                "{custom} custom policies; at most {CUSTOM_POLICIES_MAX} are supported"
+            ));
         }
         problems
     }
 }
 
-/// The engine consults the policies of the sections before those over all tools.
+/// Sorts policies in the order of the engine: first those of sections, then those for all tools.
 fn sections_first(mut policies: Vec<Demand<Policy>>) -> Vec<Demand<Policy>> {
     policies.sort_by_key(|policy| policy.value.section.is_none());
     policies
 }
 
-/// What each tool needs by all policies together, because all policies must allow a call.
+/// Collects the prerequisites of each tool from all policies, because all must allow a call.
 fn needs_of_all(policies: &[Policy]) -> Vec<(&str, Vec<&str>)> {
     let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
@@ -191,25 +198,26 @@ fn needs_of_all(policies: &[Policy]) -> Vec<(&str, Vec<&str>)> {
     all
 }
 
-/// Each prerequisite takes room in the state, and the state is bounded.
+/// Counts the prerequisites. Each one needs space in the session state, which is limited.
 fn count_needs(all: &[(&str, Vec<&str>)]) -> usize {
     all.iter().map(|(_, needs)| needs.len()).sum()
 }
 
 fn too_many_prerequisites(count: usize) -> String {
-    format!("{count} prerequisites; at most {PREREQUISITES_MAX} are kept")
+    format!("{count} prerequisites; at most {PREREQUISITES_MAX} are supported")
 }
 
 fn cycle_message(cycle: &[String]) -> String {
     let path = cycle.iter().map(|tool| format!("`{tool}`")).collect::<Vec<_>>().join(" needs ");
-    format!("a cycle that nothing can satisfy: {path}")
+    format!("these prerequisites form a cycle: {path}")
 }
 
-/// A tool that needs itself, directly or through others, as the path back to itself.
+/// Finds a tool that needs itself, directly or through others, and returns the path of the cycle.
 fn find_cycle(all: &[(&str, Vec<&str>)]) -> Option<Vec<String>> {
     let needs: BTreeMap<&str, &[&str]> =
         all.iter().map(|(tool, needs)| (*tool, needs.as_slice())).collect();
-    // Depth first, with a path of its own instead of recursion, because a definition may be long.
+    // A depth-first search with an explicit path instead of recursion, because a chain of
+    // prerequisites may be long.
     let mut done: BTreeSet<&str> = BTreeSet::new();
     for (start, _) in all {
         if done.contains(start) {
@@ -222,7 +230,7 @@ fn find_cycle(all: &[(&str, Vec<&str>)]) -> Option<Vec<String>> {
             *next += 1;
             match needs.get(tool).and_then(|needs| needs.get(at)) {
                 Some(need) if on_path.contains(need) => {
-                    let from = path.iter().position(|(seen, _)| seen == need).unwrap_or(0);
+                    let from = path.iter().position(|(tool, _)| tool == need).unwrap_or(0);
                     let round = path.iter().skip(from).map(|(tool, _)| (*tool).to_owned());
                     return Some(round.chain([(*need).to_owned()]).collect());
                 }
@@ -242,7 +250,7 @@ fn find_cycle(all: &[(&str, Vec<&str>)]) -> Option<Vec<String>> {
     None
 }
 
-/// What a policy demands, one line a tool.
+/// Describes the demands of a policy, one line per tool.
 pub fn text(rule: &PolicyRule) -> Vec<String> {
     match rule {
         PolicyRule::SequentialDependency(rule) => rule
@@ -261,27 +269,27 @@ pub fn text(rule: &PolicyRule) -> Vec<String> {
             .collect(),
         PolicyRule::ReadBeforeWrite { deletes } => {
             let deleted = if *deletes { " or deleted" } else { "" };
-            vec![format!("an existing file is read before it is overwritten{deleted}")]
+            vec![format!("an existing file must be read before it is overwritten{deleted}")]
         }
-        PolicyRule::Custom { name } => vec![format!("what `{name}` says")],
+        PolicyRule::Custom { name } => vec![format!("custom policy `{name}`")],
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use jackline_engine::definition::{Dependency, Need, SequentialDependency};
+    use jackline_engine::definition::{Prerequisite, SequentialDependency, ToolDependency};
 
     use super::*;
     use crate::layers::Layer;
-    use crate::layers::tests::{in_force, of_file, untrusted};
+    use crate::layers::tests::{in_force, load_definition, untrusted};
 
     #[test]
-    fn policies_are_all_in_force_and_sections_stay_apart() {
-        let high = of_file(
+    fn all_policies_are_in_force_and_sections_are_not_merged() {
+        let high = load_definition(
             "sections: [ { name: a, tools: [x, y], policies: [ sequential_dependency: { x: [y] } ] } ]\n\
              policies: [ sequential_dependency: { p: [q] } ]",
         );
-        let low = of_file(
+        let low = load_definition(
             "sections: [ { name: b, tools: [x, z], policies: [ sequential_dependency: { x: [z] } ] } ]\n\
              policies: [ sequential_dependency: { p: [q] } ]",
         );
@@ -294,7 +302,7 @@ mod tests {
         };
         assert_eq!((of("x"), of("y"), of("z")), (vec![0, 1], vec![0], vec![1]));
         assert_eq!(
-            in_force(&combined, Subject::Policy),
+            in_force(&combined, DemandSubject::Policy),
             [
                 ("x needs y".to_owned(), Layer::User),
                 ("x needs z".to_owned(), Layer::Repository),
@@ -304,18 +312,18 @@ mod tests {
     }
 
     #[test]
-    fn layers_that_cannot_be_obeyed_together_are_a_problem() {
+    fn conflicting_layers_are_reported() {
         let needs = |tool: &str, need: &str| {
-            of_file(&format!("policies: [ sequential_dependency: {{ {tool}: [{need}] }} ]"))
+            load_definition(&format!("policies: [ sequential_dependency: {{ {tool}: [{need}] }} ]"))
         };
         assert_eq!(
             untrusted(&needs("a", "b"), &needs("b", "a")).problems,
-            ["a cycle that nothing can satisfy: `a` needs `b` needs `a`"]
+            ["these prerequisites form a cycle: `a` needs `b` needs `a`"]
         );
         let many = |from: usize| {
-            let dependency = |number: usize| Dependency {
+            let dependency = |number: usize| ToolDependency {
                 tool: "deploy".to_owned(),
-                needs: vec![Need { tool: format!("t{number}"), fresh: false }],
+                needs: vec![Prerequisite { tool: format!("t{number}"), fresh: false }],
             };
             let rule = SequentialDependency::new((from..from + 200).map(dependency).collect());
             let rule = PolicyRule::SequentialDependency(rule);
@@ -323,7 +331,7 @@ mod tests {
         };
         assert_eq!(
             untrusted(&many(0), &many(200)).problems,
-            ["400 prerequisites; at most 256 are kept"]
+            ["400 prerequisites; at most 256 are supported"]
         );
     }
 }

@@ -1,48 +1,48 @@
-//! `prices`: what models cost, over the table that comes with the product.
+//! `prices`: the prices of models, which override the built-in table.
 
 use std::sync::LazyLock;
 
-use jackline_engine::definition::{LongPrice, Models, Price};
-use jackline_engine::models::usd;
+use jackline_engine::definition::{LongPromptPrice, ModelPrice, ModelTables};
+use jackline_engine::models::format_usd;
 
 use super::prelude::*;
 use crate::diagnostic::Diagnostics;
-use crate::source::Sources;
+use crate::source::SourceFiles;
 use crate::yaml;
 
-static KEYS: [Key; 1] = [key(
+static KEYS: [KeySpec; 1] = [key(
     "prices",
     Names(0, "model", &Map(&PRICE)),
     "a built-in table with a date",
-    "What models cost, for `limits.cost_usd`, over the built-in table.",
+    "Prices of models for `limits.cost_usd`. They override the built-in table.",
 )];
 
-static PRICE: Keys = Keys {
+static PRICE: MappingSpec = MappingSpec {
     id: "price",
-    of: "a price",
-    doc: "In dollars for a million tokens. A name fits a model if nothing but a date, a version of three digits or with a `v`, \
-          `latest`, `default` or a mark such as `[1m]` follows it; of several that fit, the longest counts. Who serves it, as in \
-          `anthropic/…` or `us.anthropic.…`, may stand before it. A price of your own holds for prompts of any length; some of \
-          the built-in ones are higher for long prompts.",
-    known: &[
+    label: "a price",
+    doc: "Prices are in dollars per million tokens. A name matches a model if only a date, a version of three digits or with a \
+          `v`, `latest`, `default` or a mark such as `[1m]` follows it; if several names match, the longest wins. A provider \
+          prefix such as `anthropic/…` or `us.anthropic.…` is ignored. Your own prices apply to prompts of any length; some \
+          built-in prices are higher for long prompts.",
+    entries: &[
         key("input", Usd, "required", "Tokens read."),
         key("output", Usd, "required", "Tokens written."),
         key("cache_read", Usd, "as `input`", "Tokens read from the provider's cache."),
         key("cache_creation", Usd, "as `input`", "Tokens written to the provider's cache."),
     ],
-    needs: &[Needs::All(&["input", "output"])],
+    required: &[RequiredKeys::All(&["input", "output"])],
 };
 
-/// How many models may have a price.
+/// The maximum number of models with a price.
 const PRICES_MAX: usize = 256;
 
-/// The table that comes with the product.
-static BUILT_IN: LazyLock<Models> = LazyLock::new(|| {
+/// The built-in table.
+static BUILT_IN: LazyLock<ModelTables> = LazyLock::new(|| {
     let mut diagnostics = Diagnostics::new("data/models.yaml");
     let tree = yaml::parse(include_bytes!("../../data/models.yaml"), &mut diagnostics);
-    let sources = Sources::default();
-    let reader = &mut Reader::new(&sources, &mut diagnostics);
-    let mut models = Models::default();
+    let sources = SourceFiles::default();
+    let reader = &mut NodeReader::new(&sources, &mut diagnostics);
+    let mut models = ModelTables::default();
     let entries = tree.as_ref().map_or(&[][..], |tree| reader.map(tree, "the table"));
     for (key, node) in entries {
         match key.text.as_str() {
@@ -63,13 +63,13 @@ static BUILT_IN: LazyLock<Models> = LazyLock::new(|| {
     models
 });
 
-/// What one layer says about models: its prices, and the built-in tables if something in the
-/// layer needs them.
+/// The demands of one layer on models: its prices, and the built-in tables if the layer needs
+/// them.
 #[derive(Clone)]
 pub(crate) struct PriceDemands {
-    prices: Vec<Demand<Price>>,
-    /// Empty in a layer without tables. All layers with tables have the same.
-    tables: Models,
+    prices: Vec<Demand<ModelPrice>>,
+    /// Empty in a layer without tables. All layers with tables have the same tables.
+    tables: ModelTables,
 }
 
 pub(crate) struct PricesSection;
@@ -77,22 +77,22 @@ pub(crate) struct PricesSection;
 impl Section for PricesSection {
     type Part = PriceDemands;
 
-    const KEYS: &'static [Key] = &KEYS;
-    const MAPPINGS: &'static [&'static Keys] = &[&PRICE];
+    const KEYS: &'static [KeySpec] = &KEYS;
+    const MAPPINGS: &'static [&'static MappingSpec] = &[&PRICE];
 
     #[cfg(test)]
     const LOOSER: &'static [Looser] = tests::LOOSER;
 
     fn take(source: &LayerSource<'_>) -> Self::Part {
-        let Models { dated, prices, long, windows } = source.definition.models.clone();
+        let ModelTables { dated, prices, long, windows } = source.definition.models.clone();
         let prices = source.list(prices);
-        PriceDemands { prices, tables: Models { dated, prices: Vec::new(), long, windows } }
+        PriceDemands { prices, tables: ModelTables { dated, prices: Vec::new(), long, windows } }
     }
 
-    /// A lower layer can price a model without a price, and raise a price.
+    /// A lower layer can add a price for a model without one, and can raise a price.
     fn join(high: &LayerDemands, low: &mut LayerDemands, join: &mut LayerJoin) -> Self::Part {
         let (above, below) = (&high.prices, &low.prices);
-        let table = Models { prices: values(above.prices.clone()), ..Models::default() };
+        let table = ModelTables { prices: values(above.prices.clone()), ..ModelTables::default() };
         let mut prices = above.prices.clone();
         for price in &below.prices {
             let named = prices.iter().position(|known| known.value.model == price.value.model);
@@ -105,7 +105,7 @@ impl Section for PricesSection {
             {
                 let text = text(&price.value);
                 let why = "has a higher price";
-                join.ignore(Subject::Setting, text, price.layer, dearer.layer, why);
+                join.report_ignored(DemandSubject::Setting, text, price.layer, dearer.layer, why);
                 continue;
             }
             match named.and_then(|at| prices.get_mut(at)) {
@@ -119,13 +119,13 @@ impl Section for PricesSection {
     }
 
     fn put(part: Self::Part, definition: &mut Definition) {
-        definition.models = Models { prices: values(part.prices), ..part.tables };
+        definition.models = ModelTables { prices: values(part.prices), ..part.tables };
     }
 }
 
-/// A definition carries the tables only where prices, a limit on cost or the context gate need
+/// Adds the tables to the definition only if prices, a limit on cost or the context gate need
 /// them.
-pub(crate) fn lower(lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
+pub(crate) fn lower(lowering: &mut LoweringState<'_>, reader: &mut NodeReader<'_>) {
     let own = lowering.node("prices").map(|node| prices(node, reader));
     let definition = &mut lowering.definition;
     if own.is_some() || definition.limits.cost_usd.is_some() || definition.context.is_some() {
@@ -133,22 +133,22 @@ pub(crate) fn lower(lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
     }
 }
 
-/// The built-in table with the prices of a file over it.
-fn models(own: Vec<Price>) -> Models {
+/// Returns the built-in table with the prices of a file on top.
+fn models(own: Vec<ModelPrice>) -> ModelTables {
     let mut models = BUILT_IN.clone();
-    let is_own = |price: &Price| own.iter().any(|own| own.model == price.model);
+    let is_own = |price: &ModelPrice| own.iter().any(|own| own.model == price.model);
     models.prices.retain(|price| !is_own(price));
     models.long.retain(|long| !is_own(&long.price));
     models.prices.extend(own);
     models
 }
 
-/// Prices by model.
-pub(super) fn prices(node: &Node, reader: &mut Reader<'_>) -> Vec<Price> {
+/// Reads prices by model.
+pub(super) fn prices(node: &YamlNode, reader: &mut NodeReader<'_>) -> Vec<ModelPrice> {
     let entries = reader.map(node, "`prices`");
     if entries.len() > PRICES_MAX {
-        let message = format!("{} prices; at most {PRICES_MAX} are kept", entries.len());
-        reader.complain(node.at, message);
+        let message = format!("{} prices; at most {PRICES_MAX} are supported", entries.len());
+        reader.report(node.position, message);
     }
     let mut prices = Vec::new();
     for (key, value) in entries {
@@ -165,37 +165,44 @@ pub(super) fn prices(node: &Node, reader: &mut Reader<'_>) -> Vec<Price> {
             given.push(name);
         }
         for name in ["input", "output"].iter().filter(|name| !given.contains(name)) {
-            reader.complain(value.at, format!("the price of `{}` has no `{name}`", key.text));
+            reader.report(value.position, format!("the price of `{}` needs `{name}`", key.text));
         }
         if let (Some(input), Some(output)) = (input, output) {
             let (cache_read, cache_creation) = (cached.unwrap_or(input), created.unwrap_or(input));
             let model = key.text.clone();
-            prices.push(Price { model, input, output, cache_read, cache_creation });
+            prices.push(ModelPrice { model, input, output, cache_read, cache_creation });
         }
     }
     prices
 }
 
-/// Prices of long prompts: by model, then by how long a prompt is not yet.
-fn long_prices(node: &Node, reader: &mut Reader<'_>) -> Vec<LongPrice> {
+/// Reads the prices of long prompts: by model, then by the number of tokens that a long prompt
+/// exceeds.
+fn long_prices(node: &YamlNode, reader: &mut NodeReader<'_>) -> Vec<LongPromptPrice> {
     let mut long = Vec::new();
     for (model, node) in reader.map(node, "`long`") {
         for price in prices(node, reader) {
             match price.model.parse() {
                 Ok(above) => {
                     let model = model.text.clone();
-                    long.push(LongPrice { above, price: Price { model, ..price } });
+                    long.push(LongPromptPrice { above, price: ModelPrice { model, ..price } });
                 }
-                Err(_) => reader.complain(node.at, format!("`{}` is no number", price.model)),
+                Err(_) => {
+                    reader.report(node.position, format!("`{}` is not a number", price.model));
+                }
             }
         }
     }
     long
 }
 
-fn text(price: &Price) -> String {
-    let Price { model, input, output, .. } = price;
-    format!("`{model}` costs {} USD read and {} USD written", usd(*input), usd(*output))
+fn text(price: &ModelPrice) -> String {
+    let ModelPrice { model, input, output, .. } = price;
+    format!(
+        "`{model}` costs {} USD for input and {} USD for output",
+        format_usd(*input),
+        format_usd(*output)
+    )
 }
 
 #[cfg(test)]
@@ -223,7 +230,7 @@ mod tests {
             "prices: { m: { input: 2, output: 2 } }",
             "prices: { m: { input: 2, output: 2, cache_creation: 1 } }",
         ),
-        // A longer name, and a model with another price for long prompts.
+        // A longer name that matches a model with another price.
         looser(
             "price.input",
             "limits: { cost_usd: 1 }",
@@ -232,7 +239,7 @@ mod tests {
     ];
 
     #[test]
-    fn the_built_in_table_is_whole() {
+    fn the_built_in_table_is_complete() {
         let models = models(Vec::new());
         let sizes = (models.prices.len(), models.long.len(), models.windows.len());
         assert_eq!((models.dated.as_str(), sizes), ("2026-10-27", (86, 30, 33)));
@@ -243,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn models_cost_what_their_makers_say() {
+    fn models_have_the_prices_of_their_makers() {
         let models = models(Vec::new());
         let price = |model: &str| {
             let price = models.price(model)?;
@@ -285,12 +292,12 @@ mod tests {
     }
 
     #[test]
-    fn an_own_price_has_no_surcharge_but_its_own() {
+    fn an_own_price_removes_only_the_surcharge_of_the_same_model() {
         let own = |model: &str| {
             let model = model.to_owned();
-            Price { model, input: 1, output: 1, cache_read: 1, cache_creation: 1 }
+            ModelPrice { model, input: 1, output: 1, cache_read: 1, cache_creation: 1 }
         };
-        let surcharges = |models: Models| {
+        let surcharges = |models: ModelTables| {
             models.long.iter().filter(|long| long.price.model == "qwen3-coder-plus").count()
         };
         assert_eq!(surcharges(models(vec![own("qwen3-coder-plus")])), 0);
@@ -298,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn models_hold_what_their_makers_say() {
+    fn models_have_the_windows_of_their_makers() {
         let models = models(Vec::new());
         for (model, window) in [
             ("claude-opus-4-8", 200_000),

@@ -1,14 +1,14 @@
 //! `protected`: paths that the agent can't write.
 
-use jackline_engine::path::canonical;
+use jackline_engine::path::canonical_path;
 
 use super::prelude::*;
 
-static KEYS: [Key; 1] = [key(
+static KEYS: [KeySpec; 1] = [key(
     "protected",
     List(0, &Path),
     "none",
-    "Paths the agent can't write, besides the guard's own. A slash at the end means a directory, `*` anything but a slash; `~/` and absolute paths are accepted.",
+    "Paths that the agent can't write, in addition to Jackline's own files. A slash at the end means a directory, and `*` matches anything but a slash. `~/` and absolute paths are accepted.",
 )];
 
 pub(crate) struct ProtectedSection;
@@ -16,9 +16,14 @@ pub(crate) struct ProtectedSection;
 impl Section for ProtectedSection {
     type Part = Vec<Demand<String>>;
 
-    const KEYS: &'static [Key] = &KEYS;
+    const KEYS: &'static [KeySpec] = &KEYS;
 
-    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
+    fn lower(
+        _: &str,
+        node: &YamlNode,
+        lowering: &mut LoweringState<'_>,
+        reader: &mut NodeReader<'_>,
+    ) {
         let items = reader.list(node, "`protected`");
         lowering.definition.protected =
             items.iter().filter_map(|item| protected_path(item, reader)).collect();
@@ -32,9 +37,9 @@ impl Section for ProtectedSection {
         union(&high.protected, &low.protected)
     }
 
-    fn describe(paths: &Self::Part, lines: &mut EffectiveLines<'_>) {
+    fn describe(paths: &Self::Part, lines: &mut DemandLines<'_>) {
         for path in paths {
-            lines.add(Subject::Protected, format!("`{}`", path.value), path.layer);
+            lines.add(DemandSubject::Protected, format!("`{}`", path.value), path.layer);
         }
     }
 
@@ -43,36 +48,49 @@ impl Section for ProtectedSection {
     }
 }
 
-/// A canonical path: absolute, from the home directory or in the workspace. A directory keeps
-/// the slash at its end.
-fn protected_path(node: &Node, reader: &mut Reader<'_>) -> Option<String> {
+/// Reads a path that is absolute, in the home directory or in the workspace, and makes it
+/// canonical. A directory keeps the slash at its end.
+fn protected_path(node: &YamlNode, reader: &mut NodeReader<'_>) -> Option<String> {
     let text = reader.text(node, "a protected path")?;
     if text.contains("**") {
-        let message = format!("`{text}` has a `**`, and `*` stands for anything but a slash");
-        reader.complain_hint(node.at, message, "a slash at the end means everything below");
+        let message = format!(
+            "`{text}` contains `**`, which is not supported; `*` matches anything but a slash"
+        );
+        reader.report_with_hint(
+            node.position,
+            message,
+            "to match everything in a directory, end the path with a slash",
+        );
         return None;
     }
     let (prefix, rest) = match text.strip_prefix("~/") {
         Some(rest) => ("~/", rest),
         None if text.starts_with('/') => ("/", text),
         None if text.starts_with('~') => {
-            reader.complain_hint(node.at, format!("`{text}` is nobody's"), "write `~/` and a path");
+            reader.report_with_hint(
+                node.position,
+                format!("`{text}`: `~user` paths are not supported"),
+                "use `~/…` or an absolute path",
+            );
             return None;
         }
         None => ("", text),
     };
     let slash = if text.ends_with('/') { "/" } else { "" };
-    match canonical(if rest.is_empty() { "." } else { rest }, Some("/").filter(|_| prefix == "/")) {
+    match canonical_path(
+        if rest.is_empty() { "." } else { rest },
+        Some("/").filter(|_| prefix == "/"),
+    ) {
         Ok(path) if path == "." => {
-            reader.complain(node.at, format!("`{text}` would protect everything"));
+            reader.report(node.position, format!("`{text}` would protect everything"));
             None
         }
         Ok(path) => Some(format!("{prefix}{path}{slash}")),
         Err(error) => {
-            reader.complain_hint(
-                node.at,
+            reader.report_with_hint(
+                node.position,
                 error.to_string(),
-                "outside, write it absolute or with `~/`",
+                "outside the workspace, write an absolute path or start with `~/`",
             );
             None
         }

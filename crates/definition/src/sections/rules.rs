@@ -1,4 +1,4 @@
-//! `rules` and `packs`: conditions over single calls, and which rules of the packs hold.
+//! `rules` and `packs`: conditions on single calls, and the switches for rules of packs.
 
 mod examples;
 mod lower;
@@ -6,124 +6,124 @@ mod packs;
 
 use std::path::Path as FilePath;
 
-use jackline_engine::definition::{Effect, Rule, RuleScope, Rules};
-use jackline_engine::{Kind, Mode};
+use jackline_engine::definition::{Rule, RuleEffect, RuleScope, Rules};
+use jackline_engine::{Mode, ToolKind};
 
-use super::mode::TAKES_MODE;
+use super::mode::MODE_VALUE;
 use super::modes;
 use super::prelude::*;
-use crate::diagnostic::At;
+use crate::diagnostic::SourcePosition;
 
 pub(crate) use examples::{Example, ExampleCall, ExampleWorld};
 pub(crate) use lower::lower;
-pub(crate) use packs::is_of_pack;
+pub(crate) use packs::is_pack_rule;
 
-static KEYS: [Key; 2] = [
-    key("rules", List(0, &Map(&RULE)), "none", "Conditions over single calls."),
-    key("packs", Map(&PACKS), "", "Which rules of the packs hold."),
+static KEYS: [KeySpec; 2] = [
+    key("rules", List(0, &Map(&RULE)), "none", "Conditions on single calls."),
+    key("packs", Map(&PACKS), "", "Rules of packs to switch off or to observe."),
 ];
 
-/// What a rule can do about a call.
-const EFFECTS: [(&str, Effect); 4] = [
-    ("deny", Effect::Deny),
-    ("ask", Effect::Ask),
-    ("warn", Effect::Warn),
-    ("observe", Effect::Observe),
+/// The words for the effects of a rule.
+const EFFECTS: [(&str, RuleEffect); 4] = [
+    ("deny", RuleEffect::Deny),
+    ("ask", RuleEffect::Ask),
+    ("warn", RuleEffect::Warn),
+    ("observe", RuleEffect::Observe),
 ];
 pub(crate) const EFFECT_WORDS: &[&str] = &words_of::<_, 4>(&EFFECTS);
 
-/// The form of a rule's name, for the schema.
-const RULE_NAME: Takes = Form("^[A-Za-z0-9._/-]{1,100}$", "a rule's name");
-const RULE_NAMES: Takes = List(0, &RULE_NAME);
+/// The form of the name of a rule, for the schema.
+const RULE_NAME: ValueType = Form("^[A-Za-z0-9._/-]{1,100}$", "a rule's name");
+const RULE_NAMES: ValueType = List(0, &RULE_NAME);
 
-static RULE: Keys = Keys {
+static RULE: MappingSpec = MappingSpec {
     id: "rule",
-    of: "a rule",
-    doc: "A rule looks at every call of its tool that runs its command and fulfils its condition. It says exactly one of \
-          `deny`, `ask`, `warn` and `observe`, with what the agent is told.",
-    known: &[
+    label: "a rule",
+    doc: "A rule applies to every call of its tool that runs its command and fulfils its condition. It has exactly one of \
+          `deny`, `ask`, `warn` and `observe`; the value is the message for the agent.",
+    entries: &[
         key("name", RULE_NAME, "required", "Unique; letters, digits, `.`, `_`, `-` and `/`."),
         key(
             "tool",
             Text,
-            "every tool; kind `exec` where there is a `command`",
+            "every tool; kind `exec` if there is a `command`",
             "A declared tool, a well-known one, or a kind.",
         ),
         key(
             "command",
-            OneOf(&[Text, TEXTS]),
+            OneOf(&[Text, TEXT_LIST]),
             "any",
-            "The program and subcommand words it looks for in command lines, such as `git push`. Options before them are skipped.",
+            "The program and its subcommands to match in command lines, such as `git push`. Options between these words are skipped.",
         ),
         key("when", Text, "always", "A [condition](#conditions) in CEL."),
-        key("deny", Text, "", "The call does not run."),
-        key("ask", Text, "", "A person has to say."),
-        key("warn", Text, "", "The call runs, and the agent is told."),
-        key("observe", Text, "", "It is written down."),
+        key("deny", Text, "", "Refuses the call."),
+        key("ask", Text, "", "Asks a person for approval."),
+        key("warn", Text, "", "Lets the call run and warns the agent."),
+        key("observe", Text, "", "Lets the call run and records it."),
         key(
             "instead",
             Text,
             "none",
-            "What passes instead; a command line where the rule looks at those.",
+            "A call that the rule allows instead; a command line if the rule is about command lines.",
         ),
         key(
             "mode",
-            TAKES_MODE,
+            MODE_VALUE,
             "the definition's",
-            "`observe` writes down what it would have done. `modes` has the last word.",
+            "With `observe` the rule only records its effect. `modes` overrides this key.",
         ),
         key(
             "examples",
             Map(&EXAMPLES),
             "required",
-            "Calls that show what it does; they are played when the file is loaded.",
+            "Calls that show what the rule does. Jackline tests the rule with them when it loads the file.",
         ),
     ],
-    needs: &[Needs::All(&["name", "examples"]), Needs::One(EFFECT_WORDS)],
+    required: &[RequiredKeys::All(&["name", "examples"]), RequiredKeys::One(EFFECT_WORDS)],
 };
 
-/// An example: a command line, arguments, or one of these with the state of the world.
-const EXAMPLE: Takes = OneOf(&[Text, Map(&EXAMPLE_RUN), Arguments]);
-const SHOWN: Takes = List(0, &EXAMPLE);
+/// An example: a command line, arguments, or one of these with a state of the workspace.
+const EXAMPLE: ValueType = OneOf(&[Text, Map(&EXAMPLE_RUN), Arguments]);
+const SHOWN: ValueType = List(0, &EXAMPLE);
 
-static EXAMPLES: Keys = Keys {
+static EXAMPLES: MappingSpec = MappingSpec {
     id: "examples",
-    of: "`examples`",
-    doc: "At least one example of what the rule does. An example is a command line, or the arguments of the tool; in a \
-          rule on a kind, `path` stands for the first path. Each starts from a clean repository on branch `work` in which \
-          no file exists and nothing is ignored, unless it is written as `{run, given}`.",
-    known: &[
+    label: "`examples`",
+    doc: "At least one example of the effect of the rule. An example is a command line, or the arguments of the tool; in a \
+          rule for a kind, `path` is the first path. Each example assumes a clean repository on branch `work` in which no \
+          file exists and nothing is ignored; write `{run, given}` to change that.",
+    entries: &[
         key("deny", SHOWN, "none", "Calls that a `deny` rule refuses."),
-        key("ask", SHOWN, "none", "Calls that an `ask` rule asks about."),
+        key("ask", SHOWN, "none", "Calls that an `ask` rule asks a person about."),
         key("warn", SHOWN, "none", "Calls that a `warn` rule warns about."),
-        key("observe", SHOWN, "none", "Calls that an `observe` rule writes down."),
-        key("allow", SHOWN, "none", "Calls that it leaves alone."),
+        key("observe", SHOWN, "none", "Calls that an `observe` rule records."),
+        key("allow", SHOWN, "none", "Calls that the rule does not match."),
     ],
-    needs: &[Needs::Some(EFFECT_WORDS)],
+    required: &[RequiredKeys::Some(EFFECT_WORDS)],
 };
 
-static EXAMPLE_RUN: Keys = Keys {
+static EXAMPLE_RUN: MappingSpec = MappingSpec {
     id: "example",
-    of: "an example",
+    label: "an example",
     doc: "",
-    known: &[
+    entries: &[
         key("run", OneOf(&[Text, Arguments]), "required", "The command line or the arguments."),
         key(
             "tool",
             Text,
             "the rule's",
-            "The tool that is called, where the rule looks at several.",
+            "The tool of the call, if the rule is about several tools.",
         ),
-        key("given", Map(&GIVEN), "", "How the world looks."),
+        key("given", Map(&GIVEN), "", "The state of the workspace."),
     ],
-    needs: &[Needs::All(&["run"])],
+    required: &[RequiredKeys::All(&["run"])],
 };
 
-static GIVEN: Keys = Keys {
+static GIVEN: MappingSpec = MappingSpec {
     id: "given",
-    of: "`given`",
+    label: "`given`",
     doc: "",
-    known: &[
+    entries: &[
         key(
             "git.dirty",
             Flag,
@@ -134,42 +134,42 @@ static GIVEN: Keys = Keys {
             "git.untracked",
             Flag,
             "`false`",
-            "Whether there are files that are neither tracked nor ignored.",
+            "Whether files exist that are neither tracked nor ignored.",
         ),
         key("git.branch", Text, "`work`", "The branch that is checked out."),
         key(
             "exists",
             List(0, &Path),
             "none",
-            "Files that are there; a slash at the end means a directory.",
+            "Files that exist; a slash at the end means a directory.",
         ),
         key("ignored", List(0, &Path), "none", "Paths that the repository ignores."),
-        key("cwd", Path, "the workspace", "The directory the call works in."),
+        key("cwd", Path, "the workspace", "The working directory of the call."),
     ],
-    needs: &[],
+    required: &[],
 };
 
-static PACKS: Keys = Keys {
+static PACKS: MappingSpec = MappingSpec {
     id: "packs",
-    of: "`packs`",
+    label: "`packs`",
     doc: "",
-    known: &[
-        key("off", RULE_NAMES, "none", "Rules of packs that do not hold."),
-        key("observe", RULE_NAMES, "none", "Rules of packs that are only written down."),
+    entries: &[
+        key("off", RULE_NAMES, "none", "Rules of packs to switch off."),
+        key("observe", RULE_NAMES, "none", "Rules of packs that only record their effect."),
     ],
-    needs: &[],
+    required: &[],
 };
 
-/// A rule with its place in the file and its examples.
+/// A rule with its position in the file and its examples.
 pub(crate) struct LoweredRule {
     pub(crate) rule: Rule,
-    /// The mode that the rule itself names.
+    /// The `mode` of the rule itself, if it has one.
     pub(crate) own_mode: Option<Mode>,
-    pub(crate) at: At,
-    /// The place of its `tool`, if it has one.
-    pub(crate) tool_at: Option<At>,
-    /// The place of its `instead`.
-    pub(crate) instead_at: Option<At>,
+    pub(crate) position: SourcePosition,
+    /// The position of its `tool`, if it has one.
+    pub(crate) tool_position: Option<SourcePosition>,
+    /// The position of its `instead`, if it has one.
+    pub(crate) instead_position: Option<SourcePosition>,
     pub(crate) examples: Vec<Example>,
 }
 
@@ -178,8 +178,9 @@ pub(crate) struct RulesSection;
 impl Section for RulesSection {
     type Part = Vec<Demand<Rule>>;
 
-    const KEYS: &'static [Key] = &KEYS;
-    const MAPPINGS: &'static [&'static Keys] = &[&RULE, &EXAMPLES, &EXAMPLE_RUN, &GIVEN, &PACKS];
+    const KEYS: &'static [KeySpec] = &KEYS;
+    const MAPPINGS: &'static [&'static MappingSpec] =
+        &[&RULE, &EXAMPLES, &EXAMPLE_RUN, &GIVEN, &PACKS];
 
     #[cfg(test)]
     const LOOSER: &'static [Looser] = tests::LOOSER;
@@ -188,8 +189,8 @@ impl Section for RulesSection {
         source.list(source.definition.rules.iter().cloned())
     }
 
-    /// Every rule once by its name. A lower layer can't change a rule. It can only enforce the
-    /// same rule where the higher layer observes it.
+    /// Takes the rules of both layers, each name once. A lower layer can't change a rule. It can
+    /// only enforce a rule that the higher layer observes.
     fn join(high: &LayerDemands, low: &mut LayerDemands, join: &mut LayerJoin) -> Self::Part {
         let mut rules = high.rules.clone();
         for rule in &low.rules {
@@ -203,22 +204,33 @@ impl Section for RulesSection {
                     *known = rule.clone();
                 }
             } else if join.overrides() {
-                join.replace(Subject::Rule, text(&known.value), known.layer, rule.layer);
+                join.report_replaced(
+                    DemandSubject::Rule,
+                    text(&known.value),
+                    known.layer,
+                    rule.layer,
+                );
                 *known = rule.clone();
             } else {
-                let why = "has another rule of that name";
-                join.ignore(Subject::Rule, text(&rule.value), rule.layer, known.layer, why);
+                let why = "has another rule with this name";
+                join.report_ignored(
+                    DemandSubject::Rule,
+                    text(&rule.value),
+                    rule.layer,
+                    known.layer,
+                    why,
+                );
             }
         }
         modes::join_into(&mut rules, high, low, join);
         rules
     }
 
-    fn describe(rules: &Self::Part, lines: &mut EffectiveLines<'_>) {
+    fn describe(rules: &Self::Part, lines: &mut DemandLines<'_>) {
         for rule in rules {
             let Demand { value, layer } = rule;
             let origin = |file: &str| foreign_origin(&value.origin, file);
-            lines.add_with_origin(Subject::Rule, text(value), *layer, origin);
+            lines.add_with_origin(DemandSubject::Rule, text(value), *layer, origin);
         }
     }
 
@@ -233,25 +245,25 @@ fn is_same(one: &Rule, other: &Rule) -> bool {
     plain(one) == plain(other)
 }
 
-/// The origin of a rule, where that is not the file of its layer.
+/// Returns the origin of a rule, unless that is the file of its layer.
 fn foreign_origin(origin: &str, file: &str) -> Option<String> {
     let name = FilePath::new(file).file_name().map(|name| name.to_string_lossy());
     let own = name.is_some_and(|name| origin.strip_prefix("file ") == Some(&*name));
     (!origin.is_empty() && !own).then(|| origin.to_owned())
 }
 
-/// Which calls a rule matches and what it does about them.
+/// Describes the calls that a rule matches and its effect.
 pub fn text(rule: &Rule) -> String {
     let does = match rule.effect {
-        Effect::Observe => "writes down",
-        Effect::Warn => "warns of",
-        Effect::Ask => "asks a person about",
-        Effect::Deny => "denies",
+        RuleEffect::Observe => "records",
+        RuleEffect::Warn => "warns about",
+        RuleEffect::Ask => "asks a person about",
+        RuleEffect::Deny => "denies",
     };
     let calls = match &rule.scope {
         RuleScope::Any => "calls".to_owned(),
         RuleScope::Tool(tool) => format!("calls of `{tool}`"),
-        RuleScope::Kind(kind) => format!("calls of kind `{}`", kind_word(*kind)),
+        RuleScope::Kind(kind) => format!("calls of kind `{}`", kind_as_str(*kind)),
     };
     let commands: Vec<String> = rule.commands.iter().map(|line| format!("`{line}`")).collect();
     let what = if commands.is_empty() { calls } else { commands.join(", ") };
@@ -260,9 +272,9 @@ pub fn text(rule: &Rule) -> String {
     format!("`{}` {does} {what}{when}{observed}", rule.name)
 }
 
-/// The word of a kind of tools.
-pub(crate) fn kind_word(kind: Kind) -> &'static str {
-    Kind::ALL.iter().find(|(_, known)| *known == kind).map_or("other", |(word, _)| word)
+/// Returns the word for a kind of tool.
+pub(crate) fn kind_as_str(kind: ToolKind) -> &'static str {
+    ToolKind::ALL.iter().find(|(_, known)| *known == kind).map_or("other", |(word, _)| word)
 }
 
 #[cfg(test)]
@@ -270,7 +282,7 @@ mod tests {
     use super::*;
     use crate::layers::tests::{ignored, rule, rules, trusted, untrusted};
 
-    /// A rule that denies `git push`, or another one in its place.
+    /// A rule named `r` with these fields.
     macro_rules! push {
         ($($fields:literal),*) => {
             concat!("rules: [ { name: r, ", $($fields,)* " } ]")
@@ -320,21 +332,21 @@ mod tests {
     ];
 
     #[test]
-    fn a_rule_is_there_once_and_is_the_higher_layers() {
-        let theirs = rule("pack/a", Effect::Deny);
+    fn a_rule_of_both_layers_occurs_once_and_the_higher_layer_wins() {
+        let theirs = rule("pack/a", RuleEffect::Deny);
         let same = Rule { origin: "elsewhere".to_owned(), ..theirs.clone() };
         let high = rules(Mode::Enforce, std::slice::from_ref(&theirs));
         assert_eq!(untrusted(&high, &rules(Mode::Observe, &[same])).definition.rules, high.rules);
         // A layer without the rule does not remove it from the others.
         assert_eq!(untrusted(&high, &rules(Mode::Enforce, &[])).definition.rules, high.rules);
 
-        let weaker = rules(Mode::Enforce, &[rule("pack/a", Effect::Warn)]);
+        let weaker = rules(Mode::Enforce, &[rule("pack/a", RuleEffect::Warn)]);
         let combined = untrusted(&high, &weaker);
         assert_eq!(combined.definition.rules, high.rules);
         assert_eq!(
             ignored(&combined),
             [
-                "`pack/a` warns of `git push` ignored: the user layer has another rule of that name; trust would let it"
+                "`pack/a` warns about `git push` ignored: the user layer has another rule with this name; trust would allow it"
             ]
         );
         let combined = trusted(&high, &weaker);
@@ -342,14 +354,14 @@ mod tests {
         assert_eq!(
             ignored(&combined),
             [
-                "`pack/a` denies `git push` ignored: the repository layer says otherwise, and its file is trusted"
+                "`pack/a` denies `git push` ignored: the repository layer overrides it, and its file is trusted"
             ]
         );
     }
 
     #[test]
-    fn the_same_rule_holds_where_either_layer_has_it_hold() {
-        let one = rule("a", Effect::Deny);
+    fn a_rule_is_enforced_if_one_layer_enforces_it() {
+        let one = rule("a", RuleEffect::Deny);
         let combined = untrusted(
             &rules(Mode::Observe, std::slice::from_ref(&one)),
             &rules(Mode::Enforce, std::slice::from_ref(&one)),

@@ -1,88 +1,89 @@
-//! `schema`, `plan` and `outputs`: what a model writes, and how often it may try again.
+//! `schema`, `plan` and `outputs`: the JSON that a model writes, and how often it may retry.
 
-use jackline_engine::definition::{Attempts, Output, SchemaText, Schemas};
+use jackline_engine::definition::{NamedOutput, RepairLimits, SchemaSettings, SchemaText};
 
 use super::prelude::*;
-use crate::values::{Numbers, changed_numbers, json_schema, number_of};
+use crate::values::{NumberFields, changed_numbers, find_number, read_json_schema};
 
-static KEYS: [Key; 3] = [
-    key(
-        "schema",
-        Map(&SCHEMA),
-        "",
-        "How often the agent may write something again that is not valid.",
-    ),
-    key("plan", Map(&PLAN), "", "What plans have to look like."),
+static KEYS: [KeySpec; 3] = [
+    key("schema", Map(&SCHEMA), "", "How often the agent may correct something that is not valid."),
+    key("plan", Map(&PLAN), "", "The form of plans."),
     key(
         "outputs",
         Names(0, "output", &Map(&OUTPUT)),
         "none",
-        "What the agent hands over (`output_proposed`), by name.",
+        "The outputs that the agent delivers (`output_proposed`), by name.",
     ),
 ];
 
-pub(super) static SCHEMA: Keys = Keys {
+pub(super) static SCHEMA: MappingSpec = MappingSpec {
     id: "schema",
-    of: "`schema`",
-    doc: "Arguments, plans and outputs that are not valid are cleaned up where nothing has to be guessed: fences, prose around \
-          them, trailing commas and the like. What still can't be used is refused with what was expected where.",
-    known: &[
+    label: "`schema`",
+    doc: "Jackline repairs arguments, plans and outputs that are not valid if it does not have to guess: it removes code \
+          fences, text around the JSON, trailing commas and the like. If the result is still not valid, Jackline refuses it and \
+          names what it expected and where.",
+    entries: &[
         key(
             "repair_max_attempts",
-            Count(0, U32),
+            Count(0, U32_MAX),
             "2",
-            "How often one payload may be written again; then the session ends with `SYSTEM_ERROR{schema}`.",
+            "How often the agent may correct one payload. After that the session ends with `SYSTEM_ERROR{schema}`.",
         ),
         key(
             "repairs_per_run",
-            Count(0, U32),
+            Count(0, U32_MAX),
             "20",
-            "The same for all payloads of a session together.",
+            "The same limit for all payloads of a session together.",
         ),
         key(
             "correction_max_attempts",
-            Count(0, U32),
+            Count(0, U32_MAX),
             "2",
-            "How often a tool may be called that does not exist, without a call in between that runs, where unknown tools are denied.",
+            "If unknown tools are denied: how often in a row the agent may call a tool that does not exist. A call that runs resets the count.",
         ),
     ],
-    needs: &[],
+    required: &[],
 };
 
-pub(super) static PLAN: Keys = Keys {
+pub(super) static PLAN: MappingSpec = MappingSpec {
     id: "plan",
-    of: "`plan`",
+    label: "`plan`",
     doc: "",
-    known: &[key(
+    entries: &[key(
         "schema",
         Schema,
         "the built-in one",
-        "What plans (`plan_proposed`) have to look like.",
+        "The JSON Schema of plans (`plan_proposed`).",
     )],
-    needs: &[],
+    required: &[],
 };
 
-pub(super) static OUTPUT: Keys = Keys {
+pub(super) static OUTPUT: MappingSpec = MappingSpec {
     id: "output",
-    of: "an output",
+    label: "an output",
     doc: "",
-    known: &[key("schema", Schema, "required", "What it has to look like.")],
-    needs: &[Needs::All(&["schema"])],
+    entries: &[key("schema", Schema, "required", "The JSON Schema of the output.")],
+    required: &[RequiredKeys::All(&["schema"])],
 };
 
 pub(crate) struct SchemasSection;
 
 impl Section for SchemasSection {
-    type Part = Demand<Schemas>;
+    type Part = Demand<SchemaSettings>;
 
-    const KEYS: &'static [Key] = &KEYS;
-    // The reference page shows the mappings beside those of a tool, which has schemas, too.
-    const MAPPINGS: &'static [&'static Keys] = &[];
+    const KEYS: &'static [KeySpec] = &KEYS;
+    // The reference page shows the mappings next to those of a tool, which also has schemas.
+    const MAPPINGS: &'static [&'static MappingSpec] = &[];
 
     #[cfg(test)]
     const LOOSER: &'static [Looser] = tests::LOOSER;
 
-    fn lower(key: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
+    fn lower(
+        key: &str,
+        node: &YamlNode,
+        lowering: &mut LoweringState<'_>,
+        reader: &mut NodeReader<'_>,
+    ) {
         let schemas = &mut lowering.definition.schemas;
         match key {
             "schema" => attempts(node, &mut schemas.attempts, reader),
@@ -95,28 +96,36 @@ impl Section for SchemasSection {
         source.demand(source.definition.schemas.clone())
     }
 
-    /// The schemas of the higher layer hold; a lower one can add what the higher one leaves out.
+    /// The schemas of the higher layer win. A lower layer can add schemas that are missing there.
     fn join(high: &LayerDemands, low: &mut LayerDemands, join: &mut LayerJoin) -> Self::Part {
         let (high, low) = (&high.schemas, &low.schemas);
         let (above, below) = (&high.value, &low.value);
         let (first, second) = if join.overrides() { (below, above) } else { (above, below) };
-        let attempts = match below.attempts == Attempts::default() {
+        let attempts = match below.attempts == RepairLimits::default() {
             true if join.overrides() => above.attempts,
             false if join.overrides() => below.attempts,
-            _ => fewer(above.attempts, below.attempts),
+            _ => smaller_numbers(above.attempts, below.attempts),
         };
         let mut outputs = first.outputs.clone();
-        let missing = |one: &&Output| !first.outputs.iter().any(|known| known.name == one.name);
+        let missing =
+            |one: &&NamedOutput| !first.outputs.iter().any(|known| known.name == one.name);
         outputs.extend(second.outputs.iter().filter(missing).cloned());
-        let both = Schemas { attempts, plan: first.plan.clone().or(second.plan.clone()), outputs };
+        let both =
+            SchemaSettings { attempts, plan: first.plan.clone().or(second.plan.clone()), outputs };
         if !join.overrides() {
             let mut ignore = |text: &str, why: &str| {
-                join.ignore(Subject::Setting, format!("`{text}`"), low.layer, high.layer, why);
+                join.report_ignored(
+                    DemandSubject::Setting,
+                    format!("`{text}`"),
+                    low.layer,
+                    high.layer,
+                    why,
+                );
             };
-            if both.attempts != below.attempts && below.attempts != Attempts::default() {
+            if both.attempts != below.attempts && below.attempts != RepairLimits::default() {
                 ignore("schema", "allows fewer attempts");
             }
-            let why = "says what it looks like";
+            let why = "has its own schema for it";
             for output in below.outputs.iter().filter(|one| !both.outputs.contains(one)) {
                 ignore(&format!("outputs.{}", output.name), why);
             }
@@ -124,7 +133,7 @@ impl Section for SchemasSection {
                 ignore("plan.schema", why);
             }
         }
-        let layer = if *below == Schemas::default() { high.layer } else { low.layer };
+        let layer = if *below == SchemaSettings::default() { high.layer } else { low.layer };
         Demand { value: both, layer }
     }
 
@@ -133,9 +142,9 @@ impl Section for SchemasSection {
     }
 }
 
-fn attempts(node: &Node, attempts: &mut Attempts, reader: &mut Reader<'_>) {
+fn attempts(node: &YamlNode, attempts: &mut RepairLimits, reader: &mut NodeReader<'_>) {
     for (key, node) in reader.fields(node, &SCHEMA) {
-        if let Some(slot) = number_of(key, numbers(attempts))
+        if let Some(slot) = find_number(key, numbers(attempts))
             && let Some(count) = reader.count(node, &format!("`schema.{key}`"))
         {
             *slot = count;
@@ -143,26 +152,26 @@ fn attempts(node: &Node, attempts: &mut Attempts, reader: &mut Reader<'_>) {
     }
 }
 
-fn plan(node: &Node, reader: &mut Reader<'_>) -> Option<SchemaText> {
+fn plan(node: &YamlNode, reader: &mut NodeReader<'_>) -> Option<SchemaText> {
     let fields = reader.fields(node, &PLAN);
-    fields.into_iter().find_map(|(_, node)| json_schema(node, "`plan.schema`", reader))
+    fields.into_iter().find_map(|(_, node)| read_json_schema(node, "`plan.schema`", reader))
 }
 
-fn outputs(node: &Node, reader: &mut Reader<'_>) -> Vec<Output> {
+fn outputs(node: &YamlNode, reader: &mut NodeReader<'_>) -> Vec<NamedOutput> {
     let mut outputs = Vec::new();
     for (key, node) in reader.map(node, "`outputs`") {
         for (_, node) in reader.fields(node, &OUTPUT) {
-            if let Some(schema) = json_schema(node, "`schema`", reader) {
-                outputs.push(Output { name: key.text.clone(), schema });
+            if let Some(schema) = read_json_schema(node, "`schema`", reader) {
+                outputs.push(NamedOutput { name: key.text.clone(), schema });
             }
         }
     }
     outputs
 }
 
-/// The numbers, of which the smaller one is stricter.
-fn numbers(attempts: &mut Attempts) -> Numbers<'_, 3> {
-    let Attempts { repair_max_attempts, repairs_per_run, correction_max_attempts } = attempts;
+/// The number fields. A smaller number is stricter.
+fn numbers(attempts: &mut RepairLimits) -> NumberFields<'_, 3> {
+    let RepairLimits { repair_max_attempts, repairs_per_run, correction_max_attempts } = attempts;
     [
         ("repair_max_attempts", repair_max_attempts),
         ("repairs_per_run", repairs_per_run),
@@ -170,25 +179,24 @@ fn numbers(attempts: &mut Attempts) -> Numbers<'_, 3> {
     ]
 }
 
-/// The smaller of each.
-fn fewer(mut one: Attempts, mut other: Attempts) -> Attempts {
+/// Takes the smaller value of each number.
+fn smaller_numbers(mut one: RepairLimits, mut other: RepairLimits) -> RepairLimits {
     for ((_, one), (_, other)) in numbers(&mut one).into_iter().zip(numbers(&mut other)) {
         *one = (*one).min(*other);
     }
     one
 }
 
-/// What plans and outputs have to look like, and how often something may be written again,
-/// where it differs from the default.
-pub fn text(schemas: &Schemas) -> Vec<String> {
-    let Schemas { attempts, plan, outputs } = schemas;
-    let (mut own, mut default) = (*attempts, Attempts::default());
+/// Describes the schemas and the allowed corrections that differ from the default.
+pub fn text(schemas: &SchemaSettings) -> Vec<String> {
+    let SchemaSettings { attempts, plan, outputs } = schemas;
+    let (mut own, mut default) = (*attempts, RepairLimits::default());
     let counts = changed_numbers(numbers(&mut own), numbers(&mut default));
     let mut lines = Vec::new();
     if !counts.is_empty() {
         lines.push(format!("schema: {}", counts.join(", ")));
     }
-    lines.extend(plan.iter().map(|_| "plan: checked by a schema of its own".to_owned()));
+    lines.extend(plan.iter().map(|_| "plan: checked by its own schema".to_owned()));
     if !outputs.is_empty() {
         let names: Vec<String> = outputs.iter().map(|it| format!("`{}`", it.name)).collect();
         lines.push(format!("outputs: {}, checked by schemas", names.join(", ")));

@@ -1,38 +1,43 @@
-//! `shell`: what happens to command lines that can't be understood.
+//! `shell`: how Jackline treats command lines that it cannot analyse completely.
 
-use jackline_engine::definition::{Opaque, Shell};
+use jackline_engine::definition::{OpaquePolicy, ShellSettings};
 
 use super::prelude::*;
 
-static KEYS: [Key; 1] = [key("shell", Map(&SHELL), "", "How command lines are dealt with.")];
+static KEYS: [KeySpec; 1] = [key("shell", Map(&SHELL), "", "How Jackline treats command lines.")];
 
-const OPAQUE: [(&str, Opaque); 3] =
-    [("allow", Opaque::Allow), ("ask", Opaque::Ask), ("deny", Opaque::Deny)];
+const OPAQUE: [(&str, OpaquePolicy); 3] =
+    [("allow", OpaquePolicy::Allow), ("ask", OpaquePolicy::Ask), ("deny", OpaquePolicy::Deny)];
 
-static SHELL: Keys = Keys {
+static SHELL: MappingSpec = MappingSpec {
     id: "shell",
-    of: "`shell`",
+    label: "`shell`",
     doc: "",
-    known: &[key(
+    entries: &[key(
         "opaque",
         Word(&words_of::<_, 3>(&OPAQUE)),
         "`allow`",
-        "What happens to a command line that can't be understood as a whole.",
+        "What happens to an opaque command line: Jackline cannot tell what a part of it runs.",
     )],
-    needs: &[],
+    required: &[],
 };
 
 pub(crate) struct ShellSection;
 
 impl Section for ShellSection {
     /// `shell.opaque`.
-    type Part = Demand<Opaque>;
+    type Part = Demand<OpaquePolicy>;
 
-    const KEYS: &'static [Key] = &KEYS;
-    const MAPPINGS: &'static [&'static Keys] = &[&SHELL];
+    const KEYS: &'static [KeySpec] = &KEYS;
+    const MAPPINGS: &'static [&'static MappingSpec] = &[&SHELL];
     const JOIN_STEP: JoinStep = JoinStep::Second;
 
-    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
+    fn lower(
+        _: &str,
+        node: &YamlNode,
+        lowering: &mut LoweringState<'_>,
+        reader: &mut NodeReader<'_>,
+    ) {
         for (_, node) in reader.fields(node, &SHELL) {
             if let Some(opaque) = reader.word(node, "`shell.opaque`", &OPAQUE) {
                 lowering.definition.shell.opaque = opaque;
@@ -41,36 +46,36 @@ impl Section for ShellSection {
     }
 
     fn take(source: &LayerSource<'_>) -> Self::Part {
-        let Shell { opaque } = source.definition.shell;
+        let ShellSettings { opaque } = source.definition.shell;
         source.demand(opaque)
     }
 
     fn follows_mode(opaque: &Self::Part) -> bool {
-        opaque.value != Opaque::Allow
+        opaque.value != OpaquePolicy::Allow
     }
 
     fn join(high: &LayerDemands, low: &mut LayerDemands, join: &mut LayerJoin) -> Self::Part {
-        join.setting(&high.shell, &low.shell, |high, low| high >= low, text, "demands more")
+        join.join_setting(&high.shell, &low.shell, |high, low| high >= low, text, "demands more")
     }
 
-    fn describe(opaque: &Self::Part, lines: &mut EffectiveLines<'_>) {
-        lines.general_unless(Shell::default().opaque, opaque, text);
+    fn describe(opaque: &Self::Part, lines: &mut DemandLines<'_>) {
+        lines.add_general_unless_default(ShellSettings::default().opaque, opaque, text);
     }
 
     fn put(opaque: Self::Part, definition: &mut Definition) {
-        definition.shell = Shell { opaque: opaque.value };
+        definition.shell = ShellSettings { opaque: opaque.value };
     }
 }
 
-fn text(opaque: Opaque) -> String {
-    format!("shell.opaque: {}", word(opaque))
+fn text(opaque: OpaquePolicy) -> String {
+    format!("shell.opaque: {}", as_str(opaque))
 }
 
-/// `allow`, `ask` or `deny`.
-pub fn word(opaque: Opaque) -> &'static str {
+/// Returns `allow`, `ask` or `deny`.
+pub fn as_str(opaque: OpaquePolicy) -> &'static str {
     match opaque {
-        Opaque::Allow => "allow",
-        Opaque::Ask => "ask",
-        Opaque::Deny => "deny",
+        OpaquePolicy::Allow => "allow",
+        OpaquePolicy::Ask => "ask",
+        OpaquePolicy::Deny => "deny",
     }
 }

@@ -1,130 +1,137 @@
-//! `tools` and `unknown_tools`: the tools of the agent, and calls of any other tool.
+//! `tools` and `unknown_tools`: the tools of the agent, and calls of undeclared tools.
 
 mod join;
 mod lower;
 
-use jackline_engine::Kind;
-use jackline_engine::definition::{Tool, UnknownTools};
+use jackline_engine::ToolKind;
+use jackline_engine::definition::{DeclaredTool, UnknownTools};
 
 use super::loops::POLL;
 use super::prelude::*;
-use super::rules::kind_word;
+use super::rules::kind_as_str;
 use super::schemas::{OUTPUT, PLAN, SCHEMA};
 
-pub(crate) use lower::Tools;
+pub(crate) use lower::DeclaredTools;
 
-static TOOLS_KEYS: [Key; 1] = [key(
+static TOOLS_KEYS: [KeySpec; 1] = [key(
     "tools",
     Names(0, "tool", &Map(&TOOL)),
     "none",
-    "The tools of the agent. Where it is given, policies and rules may only name tools that are declared.",
+    "The tools of the agent. If a file declares tools, policies and rules may only name declared tools.",
 )];
 
-static UNKNOWN_TOOLS_KEYS: [Key; 1] = [key(
+static UNKNOWN_TOOLS_KEYS: [KeySpec; 1] = [key(
     "unknown_tools",
     Word(&words_of::<_, 2>(&UNKNOWN_TOOLS)),
-    "`deny` if a file gives `tools`, `commands` aside; else `allow`",
-    "What happens to tools that are not declared.",
+    "`deny` if a file declares `tools` that are more than names for `commands`; else `allow`",
+    "What happens to calls of undeclared tools.",
 )];
 
 const UNKNOWN_TOOLS: [(&str, UnknownTools); 2] =
     [("allow", UnknownTools::Allow), ("deny", UnknownTools::Deny)];
 
-/// The kind of a tool.
-pub(crate) const TAKES_KIND: Takes = Word(&words_of::<_, { Kind::ALL.len() }>(Kind::ALL));
+/// The type of a key that takes the kind of a tool.
+pub(crate) const KIND_VALUE: ValueType =
+    Word(&words_of::<_, { ToolKind::ALL.len() }>(ToolKind::ALL));
 
-static TOOL: Keys = Keys {
+static TOOL: MappingSpec = MappingSpec {
     id: "tool",
-    of: "a tool",
-    doc: "A tool named like a kind has that kind. Finished calls of kind `write`, `edit` and `delete` change the \
-          workspace, so that what was earned before is no longer `fresh`.",
-    known: &[
+    label: "a tool",
+    doc: "A tool whose name is a kind has that kind. Finished calls of kind `write`, `edit` and `delete` change the \
+          workspace, so earlier successes are no longer `fresh`.",
+    entries: &[
         key(
             "kind",
-            TAKES_KIND,
-            "by its name where that is well known, else `other`",
+            KIND_VALUE,
+            "the kind of its well-known name, else `other`",
             "What the tool does.",
         ),
-        key("aliases", List(0, &Text), "none", "What clients call it."),
+        key("aliases", List(0, &Text), "none", "Other names that clients use for it."),
         key(
             "idempotent",
             Flag,
             "`true`",
-            "`false`: an identical second call is refused until a person has spoken.",
+            "If `false`, an identical second call is refused until a person sends a message.",
         ),
         key(
             "path",
             Pointer,
             "the usual names",
-            "Short for `paths`: reading or writing by kind. `path: file` is the same as `path: /file`.",
+            "Short form of `paths`; the kind decides whether the tool reads or writes the file. `path: file` is the same as `path: /file`.",
         ),
-        key("paths", Map(&PATHS), "the usual names", "Where its arguments name files."),
-        key("offset", Pointer, "none", "Where its arguments say from which line on it reads."),
-        key("limit", Pointer, "none", "Where its arguments say how many lines it reads."),
+        key("paths", Map(&PATHS), "the usual names", "The arguments that name files."),
+        key("offset", Pointer, "none", "The argument with the first line to read."),
+        key("limit", Pointer, "none", "The argument with the number of lines to read."),
         key(
             "command",
             Pointer,
             "`/command` for kind `exec`",
-            "Where its arguments hold a command line.",
+            "The argument with the command line.",
         ),
         key(
             "commands",
-            TEXTS,
+            TEXT_LIST,
             "none",
-            "Commands by which it is recognised in command lines, such as `make deploy`.",
+            "Commands that count as a call of this tool when they occur in a command line, such as `make deploy`.",
         ),
         key(
             "transparent",
             Flag,
             "`false`",
-            "Whether the loop guard passes it over, as it does notes and plans.",
+            "Whether the loop guard ignores it, as it ignores notes and plans.",
         ),
         key(
             "read_only",
             Flag,
             "`true` for kind `read`, `search` and `fetch`",
-            "Whether it changes nothing, so that the same result again is nothing new.",
+            "Whether it changes nothing. The same result again is then no progress.",
         ),
-        key("schema", Schema, "none", "What its arguments have to look like."),
+        key("schema", Schema, "none", "The JSON Schema of its arguments."),
         key(
             "output_schema",
             Schema,
             "none",
-            "What it gives back has to look like, where that is JSON. The tool has run, so what does not is told to the agent and never refused.",
+            "The JSON Schema of its results, for results that are JSON. A result that does not match is reported to the agent and never refused, because the tool has already run.",
         ),
-        key("poll", Map(&POLL), "none", "How long it may be asked whether something has happened."),
+        key("poll", Map(&POLL), "none", "How long the agent may poll this tool for a change."),
         key(
             "roles",
-            TEXTS,
-            "none: all may",
-            "The roles that may call it. Such a tool is privileged: before each call it is looked at whether the agent is one that a person has approved.",
+            TEXT_LIST,
+            "none: every role",
+            "The roles that may call it. Such a tool is privileged: before each call Jackline checks that a person has approved the agent.",
         ),
     ],
-    needs: &[],
+    required: &[],
 };
 
-static PATHS: Keys = Keys {
+static PATHS: MappingSpec = MappingSpec {
     id: "paths",
-    of: "`paths`",
-    doc: "Each pointer leads to a text or a list of texts.",
-    known: &[
-        key("read", List(1, &Pointer), "none", "To files that are read."),
-        key("write", List(1, &Pointer), "none", "To files that are written, changed or removed."),
+    label: "`paths`",
+    doc: "Each pointer names a text or a list of texts.",
+    entries: &[
+        key("read", List(1, &Pointer), "none", "Files that the tool reads."),
+        key("write", List(1, &Pointer), "none", "Files that the tool writes, changes or deletes."),
     ],
-    needs: &[Needs::Some(&["read", "write"])],
+    required: &[RequiredKeys::Some(&["read", "write"])],
 };
 
 pub(crate) struct ToolsSection;
 
 impl Section for ToolsSection {
-    type Part = Vec<Demand<Tool>>;
+    type Part = Vec<Demand<DeclaredTool>>;
 
-    const KEYS: &'static [Key] = &TOOLS_KEYS;
-    // The reference page shows the schemas of plans and outputs beside those of tools.
-    const MAPPINGS: &'static [&'static Keys] = &[&TOOL, &SCHEMA, &PLAN, &OUTPUT, &PATHS, &POLL];
+    const KEYS: &'static [KeySpec] = &TOOLS_KEYS;
+    // The reference page shows the schemas of plans and outputs next to those of tools.
+    const MAPPINGS: &'static [&'static MappingSpec] =
+        &[&TOOL, &SCHEMA, &PLAN, &OUTPUT, &PATHS, &POLL];
     const JOIN_STEP: JoinStep = JoinStep::First;
 
-    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
+    fn lower(
+        _: &str,
+        node: &YamlNode,
+        lowering: &mut LoweringState<'_>,
+        reader: &mut NodeReader<'_>,
+    ) {
         lowering.tools.declare(node, reader);
     }
 
@@ -140,9 +147,9 @@ impl Section for ToolsSection {
         join::join_tools(high, low, join)
     }
 
-    fn describe(tools: &Self::Part, lines: &mut EffectiveLines<'_>) {
+    fn describe(tools: &Self::Part, lines: &mut DemandLines<'_>) {
         for tool in tools {
-            lines.add(Subject::Tool, text(&tool.value), tool.layer);
+            lines.add(DemandSubject::Tool, text(&tool.value), tool.layer);
         }
     }
 
@@ -156,10 +163,15 @@ pub(crate) struct UnknownToolsSection;
 impl Section for UnknownToolsSection {
     type Part = Demand<UnknownTools>;
 
-    const KEYS: &'static [Key] = &UNKNOWN_TOOLS_KEYS;
+    const KEYS: &'static [KeySpec] = &UNKNOWN_TOOLS_KEYS;
     const JOIN_STEP: JoinStep = JoinStep::Second;
 
-    fn lower(_: &str, node: &Node, lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
+    fn lower(
+        _: &str,
+        node: &YamlNode,
+        lowering: &mut LoweringState<'_>,
+        reader: &mut NodeReader<'_>,
+    ) {
         lowering.unknown_tools = reader.word(node, "`unknown_tools`", &UNKNOWN_TOOLS);
     }
 
@@ -173,11 +185,21 @@ impl Section for UnknownToolsSection {
 
     fn join(high: &LayerDemands, low: &mut LayerDemands, join: &mut LayerJoin) -> Self::Part {
         let demands = |high, low| high == UnknownTools::Deny || low == UnknownTools::Allow;
-        join.setting(&high.unknown_tools, &low.unknown_tools, demands, unknown_text, "denies them")
+        join.join_setting(
+            &high.unknown_tools,
+            &low.unknown_tools,
+            demands,
+            unknown_text,
+            "denies them",
+        )
     }
 
-    fn describe(unknown: &Self::Part, lines: &mut EffectiveLines<'_>) {
-        lines.general_unless(Definition::default().unknown_tools, unknown, unknown_text);
+    fn describe(unknown: &Self::Part, lines: &mut DemandLines<'_>) {
+        lines.add_general_unless_default(
+            Definition::default().unknown_tools,
+            unknown,
+            unknown_text,
+        );
     }
 
     fn put(unknown: Self::Part, definition: &mut Definition) {
@@ -185,36 +207,37 @@ impl Section for UnknownToolsSection {
     }
 }
 
-/// Finishes the tools once policies have added the tools that only they name. Unknown tools are
-/// denied by default where a file declares tools.
-pub(crate) fn lower(lowering: &mut Lowering<'_>, _reader: &mut Reader<'_>) {
-    let default = if lowering.tools.is_given() { UnknownTools::Deny } else { UnknownTools::Allow };
+/// Lowers the tools after policies have added the tools that only they name. If a file declares
+/// tools, unknown tools are denied by default.
+pub(crate) fn lower(lowering: &mut LoweringState<'_>, _reader: &mut NodeReader<'_>) {
+    let default =
+        if lowering.tools.has_callable_tools() { UnknownTools::Deny } else { UnknownTools::Allow };
     lowering.definition.unknown_tools = lowering.unknown_tools.unwrap_or(default);
     lowering.definition.tools = lowering.tools.to_list();
 }
 
 fn unknown_text(unknown: UnknownTools) -> String {
-    format!("unknown_tools: {}", unknown_word(unknown))
+    format!("unknown_tools: {}", unknown_tools_as_str(unknown))
 }
 
-/// `allow` or `deny`.
-pub fn unknown_word(unknown: UnknownTools) -> &'static str {
+/// Returns `allow` or `deny`.
+pub fn unknown_tools_as_str(unknown: UnknownTools) -> &'static str {
     match unknown {
         UnknownTools::Allow => "allow",
         UnknownTools::Deny => "deny",
     }
 }
 
-/// How a tool is understood.
-pub fn text(tool: &Tool) -> String {
+/// Describes a declared tool.
+pub fn text(tool: &DeclaredTool) -> String {
     let aliases: Vec<String> = tool.aliases.iter().map(|alias| format!("`{alias}`")).collect();
     let aliases =
         if aliases.is_empty() { String::new() } else { format!(", also {}", aliases.join(", ")) };
-    let once = if tool.idempotent { "" } else { ", not twice alike" };
+    let repeat = if tool.idempotent { "" } else { ", identical second call refused" };
     let repeated = match (tool.transparent, tool.poll, tool.read_only) {
-        (true, ..) => ", passed over by the loop guard",
-        (_, Some(_), _) => ", may be asked again and again",
-        (_, _, true) => ", changes nothing",
+        (true, ..) => ", ignored by the loop guard",
+        (_, Some(_), _) => ", may be polled",
+        (_, _, true) => ", read-only",
         _ => "",
     };
     let only = match &tool.roles {
@@ -227,8 +250,8 @@ pub fn text(tool: &Tool) -> String {
         (None, Some(_)) => ", results checked by a schema",
         (None, None) => "",
     };
-    let kind = kind_word(tool.kind);
-    format!("`{}` of kind {kind}{aliases}{once}{repeated}{only}{checked}", tool.name)
+    let kind = kind_as_str(tool.kind);
+    format!("`{}` of kind {kind}{aliases}{repeat}{repeated}{only}{checked}", tool.name)
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
-//! What conditions mean.
+//! Tests the meaning of conditions.
 
-use jackline_definition::cel::lower;
-use jackline_engine::expr::{Expr, Question, Trouble, Variable};
+use jackline_definition::cel::parse_condition;
+use jackline_engine::expr::{EvaluationError, Expr, PathQuestion, Variable};
 
-use crate::{Call, STEPS, Seen};
+use crate::{CallScope, ConditionCall, STEPS};
 
 #[test]
 fn conditions_hold() {
-    let call = Call::push();
+    let call = ConditionCall::push();
     for condition in [
         r#"argv.exists(a, a == "--force" || a == "-f")"#,
         r#"program == "git" && argv[0] == "push""#,
@@ -48,7 +48,7 @@ fn conditions_hold() {
 
 #[test]
 fn decimals_are_compared_exactly_and_not_computed_with() {
-    let call = Call::push();
+    let call = ConditionCall::push();
     for condition in [
         "args.ratio > 1 && args.ratio < 2",
         "args.two == 2 && 2 == args.two && args.two in [1, 2]",
@@ -58,13 +58,13 @@ fn decimals_are_compared_exactly_and_not_computed_with() {
         assert_eq!(call.holds(condition), Ok(true), "{condition}");
     }
     for condition in ["args.ratio + 1 > 0", "-args.ratio < 0", "args.tags[args.two] == \"c\""] {
-        assert!(matches!(call.holds(condition), Err(Trouble::Broken(_))), "{condition}");
+        assert!(matches!(call.holds(condition), Err(EvaluationError::Failed(_))), "{condition}");
     }
 }
 
 #[test]
-fn a_condition_that_errs_says_why() {
-    let call = Call::push();
+fn a_failed_evaluation_has_a_reason() {
+    let call = ConditionCall::push();
     for (condition, why) in [
         ("args.missing == 1", "there is no key `missing`"),
         ("args.count.x == 1", "a number has no key `x`"),
@@ -76,23 +76,27 @@ fn a_condition_that_errs_says_why() {
         ("args.count / 0 == 1", "3 is divided by 0"),
         ("9223372036854775807 + args.count > 0", "`9223372036854775807 + 3` is too large a number"),
         ("-(-9223372036854775808) > 0", "`-(-9223372036854775808)` is too large a number"),
-        ("args.command", "a text stands where true or false must"),
-        ("args.count.startsWith(\"a\")", "a number stands where a text must"),
+        ("args.command", "expected true or false, but got a text"),
+        ("args.count.startsWith(\"a\")", "expected a text, but got a number"),
         ("args.count in args.count", "`in` looks into a list or a map, not a number"),
         ("int(args.command) == 1", "`git push --force origin main` is not a whole number"),
         ("args.on.exists(x, true)", "true or false has no items"),
         ("args.missing in []", "there is no key `missing`"),
         ("args.none in args", "null can't be a key of a map"),
-        ("{\"a\": 1, \"a\": 2} == {\"a\": 1}", "the key `a` is there twice"),
+        ("{\"a\": 1, \"a\": 2} == {\"a\": 1}", "duplicate key `a`"),
         ("cwd == \"\"", "no cwd"),
     ] {
-        assert_eq!(call.holds(condition), Err(Trouble::Broken(why.to_owned())), "{condition}");
+        assert_eq!(
+            call.holds(condition),
+            Err(EvaluationError::Failed(why.to_owned())),
+            "{condition}"
+        );
     }
 }
 
 #[test]
-fn trouble_gives_way_to_a_part_that_decides() {
-    let call = Call::push();
+fn an_error_does_not_matter_if_another_part_decides() {
+    let call = ConditionCall::push();
     let (broken, missing) = ("args.missing == 1", "git.dirty");
     for trouble in [broken, missing] {
         for (condition, answer) in [
@@ -106,7 +110,7 @@ fn trouble_gives_way_to_a_part_that_decides() {
             assert_eq!(call.holds(&condition), Ok(answer), "{condition}");
         }
     }
-    // With the fact the broken part may not matter, so the fact is asked for.
+    // With the missing fact the failed part may not matter, so the engine must ask for the fact.
     for condition in [
         format!("{broken} && {missing}"),
         format!("{missing} || {broken}"),
@@ -114,44 +118,45 @@ fn trouble_gives_way_to_a_part_that_decides() {
         "ignored(path) || false".to_owned(),
         "[git.dirty] == [true]".to_owned(),
     ] {
-        assert_eq!(call.holds(&condition), Err(Trouble::Missing), "{condition}");
+        assert_eq!(call.holds(&condition), Err(EvaluationError::MissingFact), "{condition}");
     }
 }
 
 #[test]
-fn what_a_condition_uses_is_known() {
-    let lowered = lower("git.dirty && ignored(path) && argv.exists(a, a == path)").unwrap();
+fn a_condition_lists_its_variables_and_questions() {
+    let lowered =
+        parse_condition("git.dirty && ignored(path) && argv.exists(a, a == path)").unwrap();
     let used = [Variable::GitDirty, Variable::Path, Variable::Argv, Variable::Path];
     assert!(lowered.variables().eq(used));
-    assert!(lowered.questions().eq([Question::Ignored]));
+    assert!(lowered.questions().eq([PathQuestion::Ignored]));
 }
 
 #[test]
-fn a_condition_that_does_not_depend_on_the_call_is_seen() {
+fn a_constant_condition_is_detected() {
     for (condition, answer) in [
         ("true || argv[0] == \"x\"", Some(true)),
         ("git.dirty && 1 > 2", Some(false)),
         ("program == \"x\"", None),
         ("1 / 0 == 1", None),
     ] {
-        assert_eq!(lower(condition).unwrap().constant(), answer, "{condition}");
+        assert_eq!(parse_condition(condition).unwrap().constant_value(), answer, "{condition}");
     }
-    assert_eq!(Expr::always(true).constant(), Some(true));
+    assert_eq!(Expr::constant_condition(true).constant_value(), Some(true));
 }
 
 #[test]
-fn a_condition_is_the_same_after_saving() {
-    let call = Call::push();
+fn a_condition_survives_serialisation() {
+    let call = ConditionCall::push();
     let text = r#"argv.exists(a, a.matches("^--f[a-z]*$")) && {"a": [1, null]}["a"] == [1, null]
         && !has(args.x) && (args.count > -1 ? path.startsWith("s") : ignored(path))"#;
-    let lowered = lower(text).unwrap();
+    let lowered = parse_condition(text).unwrap();
     let bytes = postcard::to_allocvec(&lowered).unwrap();
     let from_bytes: Expr = postcard::from_bytes(&bytes).unwrap();
     let json = serde_json::to_value(&lowered).unwrap();
     let from_json: Expr = serde_json::from_value(json).unwrap();
     for expr in [&lowered, &from_bytes, &from_json] {
         assert_eq!(expr, &lowered);
-        assert_eq!(expr.holds(&Seen(&call), &mut { STEPS }), Ok(true));
+        assert_eq!(expr.evaluate(&CallScope(&call), &mut { STEPS }), Ok(true));
     }
     assert!(bytes.len() < text.len(), "{} bytes", bytes.len());
 }

@@ -1,20 +1,20 @@
-//! Work is bounded, and nothing panics.
+//! Tests that the work of a condition is limited and that nothing panics.
 
-use jackline_definition::cel::lower;
-use jackline_engine::expr::{Expr, Trouble};
+use jackline_definition::cel::parse_condition;
+use jackline_engine::expr::{EvaluationError, Expr};
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::{Call, Seen};
+use crate::{CallScope, ConditionCall};
 
-fn broken_by_steps(steps: u32) -> Result<bool, Trouble> {
-    Err(Trouble::Broken(format!("it takes more than {steps} steps")))
+fn broken_by_steps(steps: u32) -> Result<bool, EvaluationError> {
+    Err(EvaluationError::Failed(format!("it takes more than {steps} steps")))
 }
 
 #[test]
-fn macros_inside_macros_end_at_the_limit() {
+fn nested_macros_end_at_the_limit() {
     let list: Vec<i64> = (0..1_000).collect();
-    let call = Call::new(json!({ "l": list, "t": "x".repeat(100_000) }), &[]);
+    let call = ConditionCall::new(json!({ "l": list, "t": "x".repeat(100_000) }), &[]);
     for condition in [
         "args.l.all(a, args.l.all(b, args.l.all(c, args.l.all(d, a + b + c + d >= 0))))",
         "args.l.map(a, args.l.map(b, args.l.map(c, c))).size() == 0",
@@ -31,21 +31,21 @@ fn macros_inside_macros_end_at_the_limit() {
         "args.l.exists(a, args.l.exists(b, args.l.exists(c, c.x)))",
     ] {
         let mut steps = 100_000;
-        let answer = lower(condition).unwrap().holds(&Seen(&call), &mut steps);
+        let answer = parse_condition(condition).unwrap().evaluate(&CallScope(&call), &mut steps);
         assert_eq!(answer, broken_by_steps(100_000), "{condition}");
         assert_eq!(steps, 0, "{condition}");
     }
 }
 
 #[test]
-fn a_budget_that_is_used_up_is_not_absorbed() {
-    let call = Call::new(json!({ "l": [1, 2, 3, 4, 5, 6, 7, 8] }), &[]);
+fn an_exhausted_budget_is_an_error_even_beside_a_deciding_part() {
+    let call = ConditionCall::new(json!({ "l": [1, 2, 3, 4, 5, 6, 7, 8] }), &[]);
     let condition = "args.l.all(a, a > 0) || true";
-    let lowered = lower(condition).unwrap();
-    assert_eq!(lowered.holds(&Seen(&call), &mut 10), broken_by_steps(10));
-    assert_eq!(lowered.holds(&Seen(&call), &mut 0), broken_by_steps(0));
+    let lowered = parse_condition(condition).unwrap();
+    assert_eq!(lowered.evaluate(&CallScope(&call), &mut 10), broken_by_steps(10));
+    assert_eq!(lowered.evaluate(&CallScope(&call), &mut 0), broken_by_steps(0));
     let mut steps = 1_000;
-    assert_eq!(lowered.holds(&Seen(&call), &mut steps), Ok(true));
+    assert_eq!(lowered.evaluate(&CallScope(&call), &mut steps), Ok(true));
     assert!((950..1_000).contains(&steps), "{steps}");
 }
 
@@ -54,7 +54,7 @@ proptest! {
 
     #[test]
     fn no_text_makes_the_parser_panic(text in "\\PC{0,80}") {
-        let _ = lower(&text);
+        let _ = parse_condition(&text);
     }
 
     #[test]
@@ -66,27 +66,27 @@ proptest! {
         ]), 0..24),
     ) {
         let text = words.join(" ");
-        match lower(&text) {
-            Ok(lowered) => drop(lowered.holds(&Seen(&Call::push()), &mut 10_000)),
-            Err(wrong) => prop_assert!(text.is_char_boundary(wrong.at), "{} {:?}", text, wrong),
+        match parse_condition(&text) {
+            Ok(lowered) => drop(lowered.evaluate(&CallScope(&ConditionCall::push()), &mut 10_000)),
+            Err(wrong) => prop_assert!(text.is_char_boundary(wrong.offset), "{} {:?}", text, wrong),
         }
     }
 
     #[test]
-    fn a_damaged_condition_is_broken_at_worst(
+    fn a_damaged_condition_never_panics(
         bytes in prop::collection::vec(any::<u8>(), 0..200),
         flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
     ) {
-        let call = Call::push();
+        let call = ConditionCall::push();
         let answer = |expr: &Expr| {
-            let _ = expr.holds(&Seen(&call), &mut 10_000);
-            let _ = expr.constant();
+            let _ = expr.evaluate(&CallScope(&call), &mut 10_000);
+            let _ = expr.constant_value();
         };
         if let Ok(expr) = postcard::from_bytes::<Expr>(&bytes) {
             answer(&expr);
         }
         let text = r#"argv.exists(a, a.matches("^-(-force|f)") || a in ["x", path]) && args.a.b[0] == {"k": 1}"#;
-        let mut saved = postcard::to_allocvec(&lower(text).unwrap()).unwrap();
+        let mut saved = postcard::to_allocvec(&parse_condition(text).unwrap()).unwrap();
         for (at, byte) in flips {
             let at = at.index(saved.len());
             saved[at] = byte;

@@ -1,4 +1,4 @@
-//! Conditions of rules, from their text to their answer.
+//! Tests the conditions of rules, from the text to the result.
 
 mod language;
 mod limits;
@@ -6,27 +6,27 @@ mod mistakes;
 mod patterns;
 mod reference;
 
-use jackline_definition::cel::lower;
-use jackline_engine::expr::{Question, Scope, Trouble, Value, Variable};
+use jackline_definition::cel::parse_condition;
+use jackline_engine::expr::{ConditionScope, EvaluationError, ExprValue, PathQuestion, Variable};
 use serde_json::json;
 
-/// Steps that no ordinary condition uses up.
+/// A budget of steps that an ordinary condition never uses up.
 const STEPS: u32 = 100_000;
 
-/// A call that conditions are asked about.
-struct Call {
+/// A call that conditions are evaluated for.
+struct ConditionCall {
     args: serde_json::Value,
     argv: Vec<String>,
     path: String,
 }
 
-impl Call {
+impl ConditionCall {
     fn new(args: serde_json::Value, argv: &[&str]) -> Self {
         let argv = argv.iter().map(ToString::to_string).collect();
         Self { args, argv, path: "src/main.rs".to_owned() }
     }
 
-    /// `git push --force origin main`, with arguments of every kind.
+    /// Returns `git push --force origin main`, with arguments of every type.
     fn push() -> Self {
         let args = json!({
             "command": "git push --force origin main",
@@ -43,37 +43,37 @@ impl Call {
         Self::new(args, &["push", "--force", "origin", "main"])
     }
 
-    fn holds(&self, condition: &str) -> Result<bool, Trouble> {
-        lower(condition)
-            .map_err(|wrong| Trouble::Broken(format!("refused: {wrong:?}")))?
-            .holds(&Seen(self), &mut { STEPS })
+    fn holds(&self, condition: &str) -> Result<bool, EvaluationError> {
+        parse_condition(condition)
+            .map_err(|wrong| EvaluationError::Failed(format!("refused: {wrong:?}")))?
+            .evaluate(&CallScope(self), &mut { STEPS })
     }
 }
 
 /// The call as a condition sees it.
-struct Seen<'c>(&'c Call);
+struct CallScope<'c>(&'c ConditionCall);
 
-impl<'c> Scope<'c> for Seen<'c> {
-    fn value(&self, variable: Variable) -> Result<Value<'c>, Trouble> {
+impl<'c> ConditionScope<'c> for CallScope<'c> {
+    fn value(&self, variable: Variable) -> Result<ExprValue<'c>, EvaluationError> {
         Ok(match variable {
-            Variable::Args => Value::from(&self.0.args),
-            Variable::Argv => Value::from(self.0.argv.as_slice()),
-            Variable::Path => Value::from(self.0.path.as_str()),
-            Variable::Program => Value::from("git"),
-            Variable::Tool => Value::from("bash"),
-            Variable::Kind => Value::from("exec"),
-            Variable::Paths | Variable::Writes => Value::texts(["src/main.rs", "a/b"]),
-            Variable::SessionSteps => Value::from(7),
-            Variable::GitDirty => return Err(Trouble::Missing),
-            Variable::GitProtected => Value::from(true),
-            other => return Err(Trouble::Broken(format!("no {}", other.name()))),
+            Variable::Args => ExprValue::from(&self.0.args),
+            Variable::Argv => ExprValue::from(self.0.argv.as_slice()),
+            Variable::Path => ExprValue::from(self.0.path.as_str()),
+            Variable::Program => ExprValue::from("git"),
+            Variable::Tool => ExprValue::from("bash"),
+            Variable::Kind => ExprValue::from("exec"),
+            Variable::Paths | Variable::Writes => ExprValue::texts(["src/main.rs", "a/b"]),
+            Variable::SessionSteps => ExprValue::from(7),
+            Variable::GitDirty => return Err(EvaluationError::MissingFact),
+            Variable::GitProtected => ExprValue::from(true),
+            other => return Err(EvaluationError::Failed(format!("no {}", other.name()))),
         })
     }
 
-    fn ask(&self, question: Question, path: &str) -> Result<bool, Trouble> {
+    fn answer(&self, question: PathQuestion, path: &str) -> Result<bool, EvaluationError> {
         match (question, path) {
-            (Question::Exists, path) => Ok(path == "src/main.rs"),
-            (Question::Ignored, _) => Err(Trouble::Missing),
+            (PathQuestion::Exists, path) => Ok(path == "src/main.rs"),
+            (PathQuestion::Ignored, _) => Err(EvaluationError::MissingFact),
         }
     }
 }

@@ -1,18 +1,18 @@
-//! Patterns find what the `regex` crate finds.
+//! Tests that patterns match the same texts as in the `regex` crate.
 
-use jackline_definition::cel::lower;
-use jackline_engine::expr::Trouble;
+use jackline_definition::cel::parse_condition;
+use jackline_engine::expr::EvaluationError;
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::{Call, Seen};
+use crate::{CallScope, ConditionCall};
 
-fn found(pattern: &str, text: &str) -> Result<bool, Trouble> {
-    let call = Call::new(json!({ "text": text }), &[]);
+fn found(pattern: &str, text: &str) -> Result<bool, EvaluationError> {
+    let call = ConditionCall::new(json!({ "text": text }), &[]);
     call.holds(&format!("args.text.matches({})", literal(pattern)))
 }
 
-/// A text as a condition writes it.
+/// Returns a text as a literal of a condition.
 fn literal(text: &str) -> String {
     let mut written = String::from("\"");
     for c in text.chars() {
@@ -27,7 +27,7 @@ fn literal(text: &str) -> String {
 }
 
 #[test]
-fn patterns_are_searched_anywhere() {
+fn patterns_match_anywhere_in_the_text() {
     for (pattern, text, answer) in [
         ("b", "abc", true),
         ("^b", "abc", false),
@@ -61,46 +61,54 @@ fn patterns_are_searched_anywhere() {
 }
 
 #[test]
-fn a_pattern_that_can_not_be_run_is_refused() {
+fn an_unsupported_pattern_is_refused() {
     for (pattern, message) in [
-        ("(", "the pattern can't be read: unclosed group"),
-        (r"(a)\1", "the pattern can't be read: backreferences are not supported"),
+        ("(", "the pattern is not valid: unclosed group"),
+        (r"(a)\1", "the pattern is not valid: backreferences are not supported"),
         (
             "(?=a)",
-            "the pattern can't be read: look-around, including look-ahead and look-behind, is not supported",
+            "the pattern is not valid: look-around, including look-ahead and look-behind, is not supported",
         ),
-        ("x{1000}{1000}", "the pattern has more than 2048 steps, repetitions written out"),
-        ("(){1000}{1000}{1000}", "the pattern has more than 2048 steps, repetitions written out"),
-        (r"\pL", "the pattern uses a class of Unicode"),
-        (r"[\p{Greek}]", "the pattern uses a class of Unicode"),
-        ("[a&&b]", "the pattern computes with classes"),
+        (
+            "x{1000}{1000}",
+            "the pattern has more than 2048 steps after its repetitions are expanded",
+        ),
+        (
+            "(){1000}{1000}{1000}",
+            "the pattern has more than 2048 steps after its repetitions are expanded",
+        ),
+        (r"\pL", "the pattern uses a Unicode class"),
+        (r"[\p{Greek}]", "the pattern uses a Unicode class"),
+        ("[a&&b]", "the pattern uses an operator on classes"),
         ("[a[b]]", "the pattern has a class inside a class"),
         ("(?-u)a", "the pattern switches off Unicode"),
         ("(?i)É", "`(?i)` does not know the other case of `É`"),
         ("(?i)[à-ÿ]", "`(?i)` does not know the other case of `à`"),
         (r"\b{start}a", "the pattern uses a one-sided word boundary"),
     ] {
-        let wrong = lower(&format!("path.matches({})", literal(pattern))).expect_err(pattern);
-        assert_eq!((wrong.at, wrong.message.as_str()), (13, message), "{pattern}");
+        let wrong =
+            parse_condition(&format!("path.matches({})", literal(pattern))).expect_err(pattern);
+        assert_eq!((wrong.offset, wrong.message.as_str()), (13, message), "{pattern}");
     }
-    assert!(lower(&format!("path.matches({})", literal(&"(".repeat(2000)))).is_err());
+    assert!(parse_condition(&format!("path.matches({})", literal(&"(".repeat(2000)))).is_err());
     assert!(
-        lower(&format!("path.matches({})", literal(&("(".repeat(60) + &")".repeat(60))))).is_err()
+        parse_condition(&format!("path.matches({})", literal(&("(".repeat(60) + &")".repeat(60)))))
+            .is_err()
     );
 }
 
 #[test]
-fn a_pattern_made_to_be_slow_is_linear() {
+fn a_slow_pattern_takes_linear_time() {
     let text = "a".repeat(5_000);
     assert_eq!(found("(a+)+b", &text), Ok(false));
     assert_eq!(found("(a|aa)*$b", &text), Ok(false));
-    // Where no match can begin, sixteen bytes cost one step.
-    let lowered = lower("args.text.matches(\"ghp_[0-9A-Za-z]{36}\")").unwrap();
-    let call = Call::new(json!({ "text": "x".repeat(64 * 1024) }), &[]);
-    assert_eq!(lowered.holds(&Seen(&call), &mut 5_000), Ok(false));
+    // Sixteen bytes in which no match can start cost one step.
+    let lowered = parse_condition("args.text.matches(\"ghp_[0-9A-Za-z]{36}\")").unwrap();
+    let call = ConditionCall::new(json!({ "text": "x".repeat(64 * 1024) }), &[]);
+    assert_eq!(lowered.evaluate(&CallScope(&call), &mut 5_000), Ok(false));
 }
 
-/// Patterns of everything that is supported.
+/// Generates patterns with all supported syntax.
 fn pattern() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
         "a",
@@ -151,17 +159,17 @@ proptest! {
         pattern in pattern(),
         texts in prop::collection::vec("[abcAéÉ_1.\n ]{0,8}", 1..6),
     ) {
-        // `\\d` and its like are ASCII's here, as in RE2.
+        // `\\d` and similar classes are ASCII here, as in RE2.
         let reference = pattern
             .replace("[^\\w]", "[^0-9A-Za-z_]").replace("[\\d_]", "[0-9_]")
             .replace("\\d", "[0-9]").replace("\\W", "[^0-9A-Za-z_]").replace("\\s", "[\t-\r ]")
             .replace("\\b", "(?-u:\\b)");
         let Ok(reference) = regex::Regex::new(&reference) else { return Ok(()) };
-        if let Err(wrong) = lower(&format!("path.matches({})", literal(&pattern))) {
+        if let Err(wrong) = parse_condition(&format!("path.matches({})", literal(&pattern))) {
             prop_assert_eq!(wrong.message, "`(?i)` does not know the other case of `é`");
             return Ok(());
         }
-        // The reference has no `\\B` of ASCII that keeps to whole characters.
+        // The reference has no ASCII `\\B` that respects character boundaries.
         for text in texts.iter().filter(|text| text.is_ascii() || !pattern.contains("\\B")) {
             let answer = Ok(reference.is_match(text));
             prop_assert_eq!(found(&pattern, text), answer, "{} in {:?}", pattern, text);
@@ -171,10 +179,10 @@ proptest! {
     #[test]
     fn no_text_as_a_pattern_panics(pattern in "[\\[\\](){}|*+?.^$\\\\a-c0-9:,<>=!&~P-]{0,24}") {
         let condition = format!("path.matches({})", literal(&pattern));
-        if let Ok(lowered) = lower(&condition) {
+        if let Ok(lowered) = parse_condition(&condition) {
             let reference = regex::Regex::new(&pattern);
             prop_assert!(reference.is_ok() || pattern.contains('\\') || pattern.contains('['), "{}", pattern);
-            let answer = lowered.holds(&Seen(&Call::push()), &mut 100_000);
+            let answer = lowered.evaluate(&CallScope(&ConditionCall::push()), &mut 100_000);
             if let Ok(reference) = reference && !pattern.contains('\\') {
                 prop_assert_eq!(answer, Ok(reference.is_match("src/main.rs")));
             }

@@ -1,11 +1,10 @@
-//! Conditions mean what the `cel` crate says they mean.
+//! Tests that conditions mean the same as in the `cel` crate.
 //!
-//! Random conditions are given to both: the same answer, or trouble in both.
-//! Different on purpose, and so not generated: decimals are compared exactly and
-//! never computed with, work is bounded, keys of maps are texts, and a mistake of
-//! types that can be seen is refused before the condition is evaluated. Values are
-//! therefore written in a way that hides their type (`[1, null][0]`) wherever a
-//! mistake is to be made.
+//! Both evaluate random conditions and must give the same result, or both must fail. Some
+//! differences are intended, so the test does not generate them: decimals are compared exactly and
+//! have no arithmetic, work is limited, keys of maps are texts, and a visible type error is refused
+//! before the condition is evaluated. To create type errors, the test therefore hides the type of a
+//! value (`[1, null][0]`).
 
 use std::collections::HashMap;
 
@@ -13,16 +12,16 @@ use cel::objects::Key;
 use cel::{Context, Program, Value};
 use proptest::prelude::*;
 
-use crate::Call;
+use crate::ConditionCall;
 
-/// Writes conditions, led by a list of choices.
-struct Writer<'c> {
+/// Generates conditions from a list of choices.
+struct ConditionWriter<'c> {
     choices: std::slice::Iter<'c, u8>,
-    /// How many macros are around this place.
+    /// The number of enclosing macros.
     locals: usize,
 }
 
-impl Writer<'_> {
+impl ConditionWriter<'_> {
     fn choose<'w>(&mut self, among: &[&'w str]) -> &'w str {
         let choice = usize::from(self.choices.next().copied().unwrap_or(0));
         among.get(choice % among.len()).copied().unwrap_or_default()
@@ -217,7 +216,8 @@ impl Writer<'_> {
         }
     }
 
-    /// What a macro goes over. The order of a larger map is not the reference's.
+    /// Generates the items of a macro. The maps are small, because the order of larger maps differs
+    /// from the reference.
     fn items(&mut self, depth: u32) -> String {
         match self.choose(&["list", "list", "list", "map", "any"]) {
             "list" => self.list(depth),
@@ -234,7 +234,7 @@ impl Writer<'_> {
         format!("{{\"k\": {}, \"a\": {}}}", self.any(depth - 1), self.any(depth - 1))
     }
 
-    /// A value of any type, which can't be seen in the text.
+    /// Generates a value whose type is not visible in the text.
     fn any(&mut self, depth: u32) -> String {
         let known =
             ["args.none", "args.missing", "args.mixed[0]", "args.mixed[1]", "args.mixed[5].k"];
@@ -258,8 +258,8 @@ impl Writer<'_> {
         format!("[{value}, null][0]")
     }
 
-    /// The reference says of two nulls that one is not less than the other; here
-    /// and in the specification they have no order.
+    /// Generates a value that is not null. The reference compares two nulls with `<`; here and in
+    /// the specification nulls have no order.
     fn any_ordered(&mut self, depth: u32) -> String {
         let value = match self.choose(&["n", "t", "l", "m", "b"]) {
             "n" => self.number(depth),
@@ -272,7 +272,7 @@ impl Writer<'_> {
     }
 }
 
-fn reference(json: &serde_json::Value) -> Value {
+fn reference_value(json: &serde_json::Value) -> Value {
     match json {
         serde_json::Value::Null => Value::Null,
         serde_json::Value::Bool(truth) => Value::Bool(*truth),
@@ -283,22 +283,22 @@ fn reference(json: &serde_json::Value) -> Value {
         },
         serde_json::Value::String(text) => Value::from(text.as_str()),
         serde_json::Value::Array(items) => {
-            Value::List(items.iter().map(reference).collect::<Vec<_>>().into())
+            Value::List(items.iter().map(reference_value).collect::<Vec<_>>().into())
         }
         serde_json::Value::Object(entries) => {
             let entries: HashMap<Key, Value> = entries
                 .iter()
-                .map(|(key, value)| (Key::from(key.as_str()), reference(value)))
+                .map(|(key, value)| (Key::from(key.as_str()), reference_value(value)))
                 .collect();
             Value::Map(entries.into())
         }
     }
 }
 
-/// What the reference answers: `None` is trouble.
-fn answer(condition: &str, call: &Call) -> Option<bool> {
+/// Returns the result of the reference; `None` is an error.
+fn answer(condition: &str, call: &ConditionCall) -> Option<bool> {
     let mut context = Context::default();
-    context.add_variable_from_value("args", reference(&call.args));
+    context.add_variable_from_value("args", reference_value(&call.args));
     context.add_variable_from_value("argv", call.argv.clone());
     context.add_variable_from_value("path", call.path.clone());
     context.add_variable_from_value("program", "git");
@@ -313,11 +313,11 @@ proptest! {
 
     #[test]
     fn a_condition_means_what_the_reference_means(choices in prop::collection::vec(any::<u8>(), 1..60)) {
-        let condition = Writer { choices: choices.iter(), locals: 0 }.bool(4);
+        let condition = ConditionWriter { choices: choices.iter(), locals: 0 }.bool(4);
         prop_assume!(condition.len() < 2_000);
-        let call = Call::push();
+        let call = ConditionCall::push();
         let ours = call.holds(&condition);
-        if let Err(jackline_engine::expr::Trouble::Broken(why)) = &ours {
+        if let Err(jackline_engine::expr::EvaluationError::Failed(why)) = &ours {
             prop_assert!(!why.starts_with("refused"), "{} {}", condition, why);
         }
         prop_assert_eq!(ours.clone().ok(), answer(&condition, &call), "{} {:?}", condition, ours);

@@ -1,4 +1,4 @@
-//! How often something is tried again, and when a tool is good: what is wrong with the keys.
+//! Tests the errors in `attempts` and `health`.
 
 use crate::{check, check_shapes};
 
@@ -10,15 +10,21 @@ fn numbers_have_bounds_and_subtypes_a_form() {
         ("attempts: { terminal: [] }", "ok"),
         (
             "attempts: { terminal: [No Key] }",
-            "f:1:24: `No Key` is no subtype; write it as `missing_credentials`",
+            "f:1:24: `No Key` is not a subtype; use lower-case letters, digits and `_`, such as `missing_credentials`",
         ),
     ]);
     check_shapes(&[
-        ("attempts: { ceiling: 0 }", "f:1:22: `attempts.ceiling` can't be 0; from 1 to 100"),
-        ("attempts: { outcome: 101 }", "f:1:22: `attempts.outcome` can't be 101; from 0 to 100"),
+        (
+            "attempts: { ceiling: 0 }",
+            "f:1:22: `attempts.ceiling` can't be 0; use a number from 1 to 100",
+        ),
+        (
+            "attempts: { outcome: 101 }",
+            "f:1:22: `attempts.outcome` can't be 101; use a number from 0 to 100",
+        ),
         (
             "attempts: { retries: 1 }",
-            "f:1:13: unknown key `retries` in `attempts`; known are `provider`, `guardrail`, `execution`, `outcome`, `ceiling`, `terminal`",
+            "f:1:13: unknown key `retries` in `attempts`; known keys: `provider`, `guardrail`, `execution`, `outcome`, `ceiling`, `terminal`",
         ),
     ]);
 }
@@ -30,18 +36,18 @@ fn the_numbers_of_health_fit_together() {
         ("health: { degrade_above_pct: 40, recover_below_pct: 40 }", "ok"),
         (
             "health: { window: 4 }",
-            "f:1:9: `health.min_samples` is more than `health.window`, so nothing would ever be said of a tool",
+            "f:1:9: `health.min_samples` is greater than `health.window`, so no tool would ever be rated",
         ),
         (
             "health: { recover_below_pct: 70 }",
-            "f:1:9: `health.recover_below_pct` is above `health.degrade_above_pct`, so a tool could be both",
+            "f:1:9: `health.recover_below_pct` is greater than `health.degrade_above_pct`, so a tool could be degraded and durable",
         ),
     ]);
     check_shapes(&[
-        ("health: { window: 0 }", "f:1:19: `health.window` can't be 0; from 1 to 200"),
+        ("health: { window: 0 }", "f:1:19: `health.window` can't be 0; use a number from 1 to 200"),
         (
             "health: { degrade_above_pct: 101 }",
-            "f:1:30: `health.degrade_above_pct` can't be 101; from 0 to 100",
+            "f:1:30: `health.degrade_above_pct` can't be 101; use a number from 0 to 100",
         ),
     ]);
 }

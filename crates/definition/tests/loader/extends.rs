@@ -1,22 +1,22 @@
-//! Definitions made of several files, presets and packs.
+//! Tests definitions that extend files, presets and packs.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use jackline_definition::{Files, Loaded, load_with};
+use jackline_definition::{ExtendedFileReader, LoadedDefinition, load_with};
 use jackline_engine::Definition;
 use jackline_engine::definition::{
-    Checker, Limit, ModelChoice, Opaque, Per, PolicyRule, Progress, Redact, RequiredFile, Speech,
-    UnknownTools,
+    BudgetLimit, CompletionRequirement, FeedbackContent, LimitPeriod, ModelChoice, OpaquePolicy,
+    PolicyRule, ProgressSettings, Redact, RequiredFile, UnknownTools,
 };
 
-use crate::{check, check_shapes, complaints};
+use crate::{check, check_shapes, problems_in};
 
 /// Files in memory; the definition itself is `w/jackline.yaml`.
-struct Disk<'a>(&'a [(&'a str, &'a str)]);
+struct MemoryFiles<'a>(&'a [(&'a str, &'a str)]);
 
-impl Files for Disk<'_> {
+impl ExtendedFileReader for MemoryFiles<'_> {
     fn read(&mut self, path: &Path) -> io::Result<Vec<u8>> {
         let found = self.0.iter().find(|(known, _)| Path::new("w").join(known) == path);
         found
@@ -25,15 +25,15 @@ impl Files for Disk<'_> {
     }
 }
 
-fn load(source: &str, files: &[(&str, &str)]) -> Result<Loaded, String> {
-    load_with(source.as_bytes(), Path::new("w/jackline.yaml"), &mut Disk(files))
+fn load(source: &str, files: &[(&str, &str)]) -> Result<LoadedDefinition, String> {
+    load_with(source.as_bytes(), Path::new("w/jackline.yaml"), &mut MemoryFiles(files))
         .map_err(|problems| problems.to_string())
 }
 
-fn loaded(source: &str, files: &[(&str, &str)]) -> Loaded {
+fn loaded(source: &str, files: &[(&str, &str)]) -> LoadedDefinition {
     let loaded = load(source, files);
     assert!(loaded.is_ok(), "{loaded:?}");
-    loaded.unwrap_or(Loaded {
+    loaded.unwrap_or(LoadedDefinition {
         definition: Definition::default(),
         modes: vec![],
         extended: vec![],
@@ -67,7 +67,7 @@ packs: { off: [] }
 ";
 
 #[test]
-fn a_file_lies_on_top_of_what_it_extends() {
+fn a_file_is_merged_on_top_of_its_extended_file() {
     let own = "\
 extends: [./base.yaml]
 name: acme/own
@@ -82,7 +82,8 @@ feedback: [ { static: Own., every_n_calls: 3 } ]
 policies:
 journal: { retain_days: 4 }
 ";
-    let Loaded { definition, modes: _, extended, warnings } = loaded(own, &[("base.yaml", BASE)]);
+    let LoadedDefinition { definition, modes: _, extended, warnings } =
+        loaded(own, &[("base.yaml", BASE)]);
     assert_eq!(definition.name, "acme/own");
     assert_eq!(definition.mode, jackline_engine::Mode::Observe);
     let tools: Vec<_> = definition
@@ -102,21 +103,26 @@ journal: { retain_days: 4 }
     assert_eq!(definition.unknown_tools, UnknownTools::Deny);
     assert_eq!(definition.protected, [".env", "keys/", "own.txt"]);
     let limits = &definition.limits;
-    assert_eq!(limits.steps, Some(Limit { max: 7, soft: false, per: Per::Turn }));
-    assert_eq!(limits.wall_seconds, Some(Limit { max: 5, soft: true, per: Per::Session }));
+    assert_eq!(limits.steps, Some(BudgetLimit { max: 7, soft: false, per: LimitPeriod::Turn }));
+    assert_eq!(
+        limits.wall_seconds,
+        Some(BudgetLimit { max: 5, soft: true, per: LimitPeriod::Session })
+    );
     assert_eq!(limits.input_tokens, None);
-    let Some(Checker::Files(files)) = &definition.completion else { panic!("no files") };
+    let Some(CompletionRequirement::Files(files)) = &definition.completion else {
+        panic!("no files")
+    };
     assert_eq!(files.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["own.md"]);
     assert_eq!(definition.feedback.len(), 2);
     assert_eq!(definition.policies.len(), 1);
-    assert_eq!(definition.shell.opaque, Opaque::Ask);
+    assert_eq!(definition.shell.opaque, OpaquePolicy::Ask);
     assert_eq!((definition.journal.redact, definition.journal.retain_days), (Redact::Off, 4));
     assert_eq!(extended, [(PathBuf::from("w/base.yaml"), BASE.as_bytes().to_vec())]);
     assert_eq!(warnings, []);
 }
 
 #[test]
-fn models_go_in_the_place_of_those_that_are_extended() {
+fn models_replace_the_models_of_the_extended_file() {
     let base = "models: [ { provider: openai, model: a }, { worker: claude } ]\nadvisor: { models: [ { provider: openai, model: a } ], budget: 5 }";
     let labels = |list: &[ModelChoice]| list.iter().map(ModelChoice::label).collect::<Vec<_>>();
     let own = "extends: [./base.yaml]\nmodels: [ { worker: claude } ]\nadvisor: { models: [ { provider: gemini, model: g } ] }";
@@ -132,7 +138,7 @@ fn models_go_in_the_place_of_those_that_are_extended() {
 }
 
 #[test]
-fn what_is_extended_comes_first_and_each_rule_knows_its_origin() {
+fn extended_files_come_first_and_each_rule_has_its_origin() {
     let files = [
         ("a.yaml", format!("extends: [sub/b.yaml]\nrules: [ {} ]", rule("a"))),
         ("sub/b.yaml", format!("extends: [../c.yaml, ./d.yaml]\nrules: [ {} ]", rule("b"))),
@@ -165,7 +171,7 @@ fn what_is_extended_comes_first_and_each_rule_knows_its_origin() {
 }
 
 #[test]
-fn every_mistake_is_shown_in_its_own_file() {
+fn every_mistake_is_reported_in_its_own_file() {
     let files = [
         ("a.yaml", "version: 3\nextends: [b.yml]\nmod: observe\ntools: { t: { kind: x } }"),
         ("b.yml", "limits: [steps]\nrules: [ { name: r, deny: No. } ]\n"),
@@ -175,19 +181,19 @@ fn every_mistake_is_shown_in_its_own_file() {
     assert_eq!(
         problems("extends: [a.yaml, c.yaml, d.yaml]\nlimits: { steps: 3 }\nnaem: x/y\n", &files),
         "\
-w/jackline.yaml:2:9: a mapping can't be put on top of a list at line 1 of what this extends
+w/jackline.yaml:2:9: a mapping can't replace a list at line 1 of the extended file
 w/jackline.yaml:3:1: unknown key `naem` in the definition; did you mean `name`?
-w/a.yaml:1:10: version 3 is not known; this jackline reads `version: 1`
+w/a.yaml:1:10: version 3 is not supported; this jackline reads `version: 1`
 w/a.yaml:3:1: unknown key `mod` in the definition; did you mean `mode`?
-w/a.yaml:4:21: `kind` can't be `x`; one of `read`, `write`, `edit`, `delete`, `exec`, `search`, `fetch`, `think`, `spawn`, `effect`, `other`
-w/b.yml:2:10: a rule has `examples`; show at least one call that it is about
+w/a.yaml:4:21: `kind` can't be `x`; use one of `read`, `write`, `edit`, `delete`, `exec`, `search`, `fetch`, `think`, `spawn`, `effect`, `other`
+w/b.yml:2:10: a rule needs `examples`; show at least one call that it matches
 w/c.yaml:1:1: the definition must be a mapping, not a list
-w/d.yaml:1:7: anchors are not accepted; write the value out"
+w/d.yaml:1:7: anchors are not supported; write the value itself"
     );
 }
 
 #[test]
-fn what_extends_itself_is_shown_with_its_chain() {
+fn a_file_that_extends_itself_is_reported_with_its_chain() {
     let files = [
         ("a.yaml", "extends: [./b.yaml]"),
         ("b.yaml", "extends: [a.yaml]"),
@@ -196,20 +202,20 @@ fn what_extends_itself_is_shown_with_its_chain() {
     ];
     assert_eq!(
         problems("extends: [a.yaml]", &files),
-        "w/b.yaml:1:11: this extends itself: `jackline.yaml` → `a.yaml` → `b.yaml` → `a.yaml`"
+        "w/b.yaml:1:11: this file extends itself: `jackline.yaml` → `a.yaml` → `b.yaml` → `a.yaml`"
     );
     assert_eq!(
         problems("extends: [own.yaml]", &files),
-        "w/own.yaml:1:11: this extends itself: `jackline.yaml` → `own.yaml` → `own.yaml`"
+        "w/own.yaml:1:11: this file extends itself: `jackline.yaml` → `own.yaml` → `own.yaml`"
     );
     assert_eq!(
         problems("extends: back.yaml", &files),
-        "w/back.yaml:1:11: this extends itself: `jackline.yaml` → `back.yaml` → `jackline.yaml`"
+        "w/back.yaml:1:11: this file extends itself: `jackline.yaml` → `back.yaml` → `jackline.yaml`"
     );
 }
 
 #[test]
-fn chains_and_heaps_of_files_have_an_end() {
+fn the_depth_and_the_number_of_files_are_limited() {
     let chain = |length: usize| -> BTreeMap<String, String> {
         (1..=length)
             .map(|n| {
@@ -247,29 +253,26 @@ fn chains_and_heaps_of_files_have_an_end() {
 }
 
 #[test]
-fn a_file_that_can_not_be_extended_says_why() {
+fn an_invalid_extends_entry_is_reported_with_the_reason() {
     for (name, expected) in [
         (
             "/etc/base.yaml",
-            "`/etc/base.yaml` is not in this directory; name it from the file that extends it, such as ./base.yaml",
+            "`/etc/base.yaml` is not a relative path; write a path relative to the file that extends it, such as ./base.yaml",
         ),
         (
             "~/base.yaml",
-            "`~/base.yaml` is not in this directory; name it from the file that extends it, such as ./base.yaml",
+            "`~/base.yaml` is not a relative path; write a path relative to the file that extends it, such as ./base.yaml",
         ),
         (
             "../base.yaml",
-            "`../base.yaml` leads out of the directory of the definition; extend files in that directory or below it",
+            "`../base.yaml` is outside the directory of the definition; extend files in that directory or below it",
         ),
         ("gone.yaml", "can't read `w/gone.yaml`: entity not found"),
-        (
-            "coding-agnt",
-            "nothing named `coding-agnt` can be extended; did you mean `coding-agent`?",
-        ),
-        ("pack/gti", "nothing named `pack/gti` can be extended; did you mean `pack/git`?"),
+        ("coding-agnt", "unknown preset, pack or file `coding-agnt`; did you mean `coding-agent`?"),
+        ("pack/gti", "unknown preset, pack or file `pack/gti`; did you mean `pack/git`?"),
         (
             "something",
-            "nothing named `something` can be extended; there are coding-agent, autonomous, strict, pack/destructive, pack/git, pack/secrets, pack/publish; a file is written as ./base.yaml",
+            "unknown preset, pack or file `something`; available: coding-agent, autonomous, strict, pack/destructive, pack/git, pack/secrets, pack/publish; write a file as ./base.yaml",
         ),
     ] {
         let found = problems(&format!("extends: ['{name}']"), &[]);
@@ -277,63 +280,66 @@ fn a_file_that_can_not_be_extended_says_why() {
     }
     check(&[(
         "extends: [./base.yaml]",
-        "f:1:11: `./base.yaml` can't be extended here; only a definition that is a file itself can; use presets and packs",
+        "f:1:11: `./base.yaml` can't be extended here; only a definition that is itself a file can extend files; use presets and packs",
     )]);
     check_shapes(&[
         ("extends: {}", "f:1:10: `extends` must be a list, not a mapping"),
-        ("extends: [1]", "f:1:11: what is extended must be text, not a number"),
+        ("extends: [1]", "f:1:11: an entry of `extends` must be text, not a number"),
     ]);
 }
 
 #[test]
 fn presets_build_on_each_other() {
     for preset in ["coding-agent", "autonomous", "strict"] {
-        assert_eq!(complaints(&format!("extends: {preset}")), "ok");
+        assert_eq!(problems_in(&format!("extends: {preset}")), "ok");
     }
     for pack in ["destructive", "git", "secrets", "publish"] {
-        assert_eq!(complaints(&format!("extends: [pack/{pack}]")), "ok");
+        assert_eq!(problems_in(&format!("extends: [pack/{pack}]")), "ok");
     }
     let coding = loaded("extends: coding-agent", &[]).definition;
     assert_eq!((coding.policies.len(), coding.feedback.len()), (0, 0));
     assert_eq!(coding.completion, None);
     let autonomous = loaded("extends: autonomous", &[]).definition;
     assert_eq!(autonomous.policies[0].rule, PolicyRule::ReadBeforeWrite { deletes: false });
-    assert!(matches!(autonomous.feedback[0].speech, Speech::Deadline { .. }));
-    assert_eq!(autonomous.completion, Some(Checker::Clean));
-    assert_eq!(autonomous.progress, Some(Progress::default()));
+    assert!(matches!(autonomous.feedback[0].speech, FeedbackContent::Deadline { .. }));
+    assert_eq!(autonomous.completion, Some(CompletionRequirement::Clean));
+    assert_eq!(autonomous.progress, Some(ProgressSettings::default()));
     let strict = loaded("extends: strict", &[]).definition;
-    assert_eq!(strict.shell.opaque, Opaque::Ask);
+    assert_eq!(strict.shell.opaque, OpaquePolicy::Ask);
     assert_eq!(strict.unknown_tools, UnknownTools::Deny);
     assert_eq!(strict.rules, coding.rules);
     for rule in &strict.rules {
         let (pack, _) = rule.name.split_once('/').unwrap_or_default();
         assert_eq!(rule.origin, format!("pack {pack}"), "{}", rule.name);
     }
-    // What a file says itself has the last word.
+    // The values of the file itself win.
     let own =
         loaded("extends: strict\nunknown_tools: allow\nshell: { opaque: deny }", &[]).definition;
-    assert_eq!((own.unknown_tools, own.shell.opaque), (UnknownTools::Allow, Opaque::Deny));
+    assert_eq!((own.unknown_tools, own.shell.opaque), (UnknownTools::Allow, OpaquePolicy::Deny));
 }
 
 #[test]
-fn clean_stays_beside_the_checks_of_a_file() {
+fn clean_stays_in_force_beside_the_checks_of_a_file() {
     let completion =
         |own: &str| loaded(&format!("extends: strict\n{own}"), &[]).definition.completion;
     let file =
         RequiredFile { path: "a".to_owned(), min_bytes: 0, json: false, newer_than_start: false };
-    let files = Checker::Files(vec![file]);
+    let files = CompletionRequirement::Files(vec![file]);
     assert_eq!(
         completion("completion: { files: [a] }"),
-        Some(Checker::All(vec![Checker::Clean, files.clone()]))
+        Some(CompletionRequirement::All(vec![CompletionRequirement::Clean, files.clone()]))
     );
     assert_eq!(
         completion("completion: { all: [ files: [a], clean: {} ] }"),
-        Some(Checker::All(vec![files.clone(), Checker::Clean]))
+        Some(CompletionRequirement::All(vec![files.clone(), CompletionRequirement::Clean]))
     );
-    // One of several is not what the preset demands.
+    // A `clean` inside `any` does not satisfy the `clean` of the preset.
     assert_eq!(
         completion("completion: { any: [ files: [a], clean: {} ] }"),
-        Some(Checker::All(vec![Checker::Clean, Checker::Any(vec![files, Checker::Clean])]))
+        Some(CompletionRequirement::All(vec![
+            CompletionRequirement::Clean,
+            CompletionRequirement::Any(vec![files, CompletionRequirement::Clean])
+        ]))
     );
     assert_eq!(completion("completion: null"), None);
 }
@@ -350,19 +356,19 @@ fn rules_of_packs_are_switched_by_name() {
     let mut expected = all[1..].to_vec();
     expected[0].1 = jackline_engine::Mode::Observe;
     assert_eq!(some, expected);
-    // What is switched off below stays off above.
+    // A rule that the extended file switches off stays off.
     let base = format!("extends: coding-agent\npacks: {{ off: [{first}] }}");
     let own = format!("extends: base.yaml\npacks: {{ off: [{second}] }}");
     let left = loaded(&own, &[("base.yaml", &base)]).definition.rules;
     assert_eq!(left.iter().count(), all.len() - 2);
-    // A pack that is not extended has nothing to switch off.
+    // Without the pack there is nothing to switch off.
     let idle = loaded(&format!("packs: {{ off: [{first}] }}"), &[]).warnings;
-    let said: Vec<String> = idle.iter().map(ToString::to_string).collect();
+    let warnings: Vec<String> = idle.iter().map(ToString::to_string).collect();
     let (pack, _) = first.split_once('/').unwrap();
     assert_eq!(
-        said,
+        warnings,
         [format!(
-            "w/jackline.yaml:1:16: `{first}` is not in force here; nothing extends `pack/{pack}`"
+            "w/jackline.yaml:1:16: `{first}` is not in force here; the definition does not extend `pack/{pack}`"
         )]
     );
 }
@@ -372,11 +378,11 @@ fn only_rules_of_packs_are_switched_off_by_name() {
     check(&[
         (
             "extends: coding-agent\npacks: { off: [git/no-such-rule-at-all] }",
-            "f:2:16: no pack has a rule `git/no-such-rule-at-all`; rules of packs are named pack/rule, such as `git/push-force`",
+            "f:2:16: no pack has a rule `git/no-such-rule-at-all`; write the name as pack/rule, such as `git/push-force`",
         ),
         (
             "rules: [ { name: own, deny: No., examples: { deny: [x] } } ]\npacks: { observe: [own] }",
-            "f:2:20: `own` is no rule of a pack; remove the rule, or give it `mode: observe`",
+            "f:2:20: `own` is not a rule of a pack; remove the rule, or give it `mode: observe`",
         ),
     ]);
 }

@@ -1,18 +1,19 @@
-//! Every key that is built, in one file: how it is lowered, and what it is compiled to.
+//! Tests one file with every key: the lowered definition and its compiled form.
 
-use jackline_definition::{Layer, Layered, combine, decode, encode, load};
+use jackline_definition::{Layer, LayerDefinition, combine, decode, encode, load};
 use jackline_engine::definition::{
-    Advisor, Attempts, Budgets, Cap, Checker, Context, Dependency, DirtyBits, Effect,
-    FeedbackProvider, FileCreated, HealthLimits, Identity, Io, Journal, Limit, Limits, Loops,
-    ModelChoice, ModelKind, ModelOccasion, ModelProvider, Models, Need, Notifier, Occasion, Opaque,
-    Output, OutputIo, Paths, Per, Policy, PolicyRule, Price, Progress, ReadFileIo, Redact,
-    RequiredFile, Rule, RuleScope, Rules, SchemaText, Schemas, SequentialDependency, Shell,
-    ShellIo, Speech, Tool, Trigger, UnknownTools,
+    Advisor, AttemptBudgets, BudgetLimit, CompletionCap, CompletionRequirement, ContextThresholds,
+    DeclaredTool, DirtyBits, FeedbackContent, FeedbackProvider, FeedbackTrigger, FileTrigger,
+    HealthLimits, IdentitySettings, IoLimits, JournalSettings, LimitPeriod, LoopSettings,
+    ModelChoice, ModelKind, ModelOccasion, ModelPrice, ModelProvider, ModelTables, NamedOutput,
+    Notifier, Occasion, OpaquePolicy, OutputLimits, Policy, PolicyRule, Prerequisite,
+    ProgressSettings, ReadFileLimits, Redact, RepairLimits, RequiredFile, Rule, RuleEffect,
+    RuleScope, Rules, SchemaSettings, SchemaText, SequentialDependency, SessionLimits,
+    ShellOutputLimits, ShellSettings, ToolDependency, ToolPaths, UnknownTools,
 };
-use jackline_engine::{ClientId, Definition, Digest, Kind, Mode};
+use jackline_engine::{ClientId, Definition, Digest, Mode, ToolKind};
 
-/// A definition that uses every key that is built, conditions and what is
-/// extended aside.
+/// A definition with every key, except conditions and `extends`.
 pub(crate) const FULL: &str = "\
 version: 1
 name: acme/coder
@@ -100,19 +101,19 @@ notify: { command: tell-me, webhook: 'https://hooks.example.com/x', desktop: tru
 journal: { redact: off, retain_days: 7, retain_bytes: 1000000 }
 ";
 
-/// What [`FULL`] means.
+/// The definition that [`FULL`] is lowered to.
 fn full() -> Definition {
-    let tool = |name: &str, kind, aliases: &[&str], sections: &[u16]| Tool {
+    let tool = |name: &str, kind, aliases: &[&str], sections: &[u16]| DeclaredTool {
         name: name.to_owned(),
         kind,
         aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
         idempotent: name != "deploy",
         sections: sections.to_vec(),
-        ..Tool::named(name)
+        ..DeclaredTool::with_name(name)
     };
-    let need = |tool: &str, fresh| Need { tool: tool.to_owned(), fresh };
+    let need = |tool: &str, fresh| Prerequisite { tool: tool.to_owned(), fresh };
     let sequential = |tool: &str, needs| {
-        let dependency = Dependency { tool: tool.to_owned(), needs };
+        let dependency = ToolDependency { tool: tool.to_owned(), needs };
         PolicyRule::SequentialDependency(SequentialDependency::new(vec![dependency]))
     };
     let file = |path: &str, min_bytes| RequiredFile {
@@ -121,42 +122,45 @@ fn full() -> Definition {
         json: false,
         newer_than_start: false,
     };
-    let command = |number, line: &str, timeout_seconds| Checker::Command {
+    let command = |number, line: &str, timeout_seconds| CompletionRequirement::Command {
         number,
         line: line.to_owned(),
         timeout_seconds,
         trusted: true,
     };
-    let limit = |max, soft, per| Some(Limit { max, soft, per });
+    let limit = |max, soft, per| Some(BudgetLimit { max, soft, per });
     Definition {
         name: "acme/coder".to_owned(),
         mode: Mode::Observe,
         tools: vec![
-            Tool {
-                paths: Paths { read: texts(&["/file"]), write: vec![] },
+            DeclaredTool {
+                paths: ToolPaths { read: texts(&["/file"]), write: vec![] },
                 offset: Some("/from".to_owned()),
                 limit: Some("/count".to_owned()),
-                ..tool("read_file", Kind::Read, &["Read", "view"], &[])
+                ..tool("read_file", ToolKind::Read, &["Read", "view"], &[])
             },
-            Tool {
-                paths: Paths { read: vec![], write: texts(&["/a/b"]) },
-                ..tool("write_file", Kind::Write, &[], &[])
+            DeclaredTool {
+                paths: ToolPaths { read: vec![], write: texts(&["/a/b"]) },
+                ..tool("write_file", ToolKind::Write, &[], &[])
             },
-            Tool {
-                paths: Paths { read: texts(&["/from", "/from_all"]), write: texts(&["/to"]) },
-                ..tool("copy", Kind::Other, &[], &[])
+            DeclaredTool {
+                paths: ToolPaths { read: texts(&["/from", "/from_all"]), write: texts(&["/to"]) },
+                ..tool("copy", ToolKind::Other, &[], &[])
             },
-            Tool { command: Some("/args/line".to_owned()), ..tool("run", Kind::Exec, &[], &[]) },
-            Tool {
+            DeclaredTool {
+                command: Some("/args/line".to_owned()),
+                ..tool("run", ToolKind::Exec, &[], &[])
+            },
+            DeclaredTool {
                 commands: texts(&["make all", "npm run build"]),
-                ..tool("make", Kind::Other, &[], &[])
+                ..tool("make", ToolKind::Other, &[], &[])
             },
-            tool("lint", Kind::Other, &[], &[0]),
-            tool("test", Kind::Other, &[], &[0]),
-            Tool {
+            tool("lint", ToolKind::Other, &[], &[0]),
+            tool("test", ToolKind::Other, &[], &[0]),
+            DeclaredTool {
                 output_schema: Some(SchemaText(r#"{"type":"object"}"#.to_owned())),
                 roles: Some(texts(&["release"])),
-                ..tool("deploy", Kind::Effect, &[], &[0])
+                ..tool("deploy", ToolKind::Effect, &[], &[0])
             },
         ],
         policies: vec![
@@ -172,39 +176,42 @@ fn full() -> Definition {
             Policy { section: None, rule: PolicyRule::ReadBeforeWrite { deletes: false } },
         ],
         unknown_tools: UnknownTools::Allow,
-        shell: Shell { opaque: Opaque::Ask },
+        shell: ShellSettings { opaque: OpaquePolicy::Ask },
         protected: texts(&[".env", "secrets/", "~/.ssh/", "/etc/*.conf"]),
         rules: Rules::new(rules()),
-        completion: Some(Checker::All(vec![
+        completion: Some(CompletionRequirement::All(vec![
             command(0, "cargo test", 600),
             command(1, "make check", 5),
-            Checker::Files(vec![
+            CompletionRequirement::Files(vec![
                 file("report.md", 0),
                 RequiredFile { json: true, newer_than_start: true, ..file("out/results.json", 10) },
             ]),
-            Checker::Any(vec![
-                Checker::Files(vec![file("a", 1)]),
-                Checker::Files(vec![file("/abs/b", 0)]),
+            CompletionRequirement::Any(vec![
+                CompletionRequirement::Files(vec![file("a", 1)]),
+                CompletionRequirement::Files(vec![file("/abs/b", 0)]),
             ]),
-            Checker::Clean,
+            CompletionRequirement::Clean,
         ])),
-        completion_cap: Cap { blocks: 4, same: 2 },
-        limits: Limits {
-            steps: limit(100, false, Per::Session),
-            wall_seconds: limit(600, false, Per::Session),
-            input_tokens: limit(1000, true, Per::Session),
-            output_tokens: limit(50, false, Per::Turn),
+        completion_cap: CompletionCap { blocks: 4, same: 2 },
+        limits: SessionLimits {
+            steps: limit(100, false, LimitPeriod::Session),
+            wall_seconds: limit(600, false, LimitPeriod::Session),
+            input_tokens: limit(1000, true, LimitPeriod::Session),
+            output_tokens: limit(50, false, LimitPeriod::Turn),
             total_tokens: None,
-            cost_usd: limit(2_500_000, true, Per::Session),
-            iterations: limit(100, false, Per::Session),
+            cost_usd: limit(2_500_000, true, LimitPeriod::Session),
+            iterations: limit(100, false, LimitPeriod::Session),
             iterations_extension: 10,
             tool_calls: vec![
-                ("read_file".to_owned(), Limit { max: 5, soft: false, per: Per::Session }),
-                ("deploy".to_owned(), Limit { max: 2, soft: false, per: Per::Turn }),
+                (
+                    "read_file".to_owned(),
+                    BudgetLimit { max: 5, soft: false, per: LimitPeriod::Session },
+                ),
+                ("deploy".to_owned(), BudgetLimit { max: 2, soft: false, per: LimitPeriod::Turn }),
             ],
         },
-        loops: Loops::default(),
-        progress: Some(Progress {
+        loops: LoopSettings::default(),
+        progress: Some(ProgressSettings {
             max_consecutive_failures: 4,
             exempt_phases: texts(&["plan"]),
             steps_per_iteration: 20,
@@ -214,27 +221,31 @@ fn full() -> Definition {
             builds: texts(&["bin/build"]),
             docs: texts(&["notes/**", "**/*.rst", "man/*.1"]),
         },
-        context: Some(Context { window: Some(1000), block: 90, ..Context::default() }),
+        context: Some(ContextThresholds {
+            window: Some(1000),
+            block: 90,
+            ..ContextThresholds::default()
+        }),
         models: models(),
         feedback: feedback(),
-        schemas: Schemas {
-            attempts: Attempts {
+        schemas: SchemaSettings {
+            attempts: RepairLimits {
                 repair_max_attempts: 1,
                 repairs_per_run: 9,
                 correction_max_attempts: 4,
             },
             plan: Some(SchemaText(r#"{"type":"object"}"#.to_owned())),
-            outputs: vec![Output {
+            outputs: vec![NamedOutput {
                 name: "report".to_owned(),
                 schema: SchemaText(r#"{"items":{"type":"integer"},"type":"array"}"#.to_owned()),
             }],
         },
-        io: Io {
-            read_file: ReadFileIo { max_lines: 400, max_bytes: 100_000, max_line_bytes: 1000 },
-            output: OutputIo { max_bytes: 20_000, relative_paths: false },
-            shell: ShellIo { seconds: 60, output_bytes: 16_384 },
+        io: IoLimits {
+            read_file: ReadFileLimits { max_lines: 400, max_bytes: 100_000, max_line_bytes: 1000 },
+            output: OutputLimits { max_bytes: 20_000, relative_paths: false },
+            shell: ShellOutputLimits { seconds: 60, output_bytes: 16_384 },
         },
-        attempts: Budgets {
+        attempts: AttemptBudgets {
             provider: 2,
             guardrail: 3,
             execution: 0,
@@ -250,7 +261,7 @@ fn full() -> Definition {
         },
         choices: choices(),
         advisor: Some(advisor()),
-        identity: Some(Identity {
+        identity: Some(IdentitySettings {
             roles: texts(&["developer", "release"]),
             workflow: Some("nightly".to_owned()),
         }),
@@ -262,24 +273,24 @@ fn full() -> Definition {
             on: vec![Occasion::Ask, Occasion::GuardBroken],
             trusted: true,
         }],
-        journal: Journal { redact: Redact::Off, retain_days: 7, retain_bytes: 1_000_000 },
+        journal: JournalSettings { redact: Redact::Off, retain_days: 7, retain_bytes: 1_000_000 },
     }
 }
 
-/// The built-in table with a price of one's own.
-fn models() -> Models {
+/// The built-in table with an additional price.
+fn models() -> ModelTables {
     let built_in = load(b"context: {}", "f").unwrap_or_default().models;
-    let own = Price {
+    let own = ModelPrice {
         model: "my-model".to_owned(),
         input: 1_000_000,
         output: 2_500_000,
         cache_read: 1_000_000,
         cache_creation: 1_000_000,
     };
-    Models { prices: built_in.prices.iter().cloned().chain([own]).collect(), ..built_in }
+    ModelTables { prices: built_in.prices.iter().cloned().chain([own]).collect(), ..built_in }
 }
 
-#[expect(clippy::unwrap_used, reason = "the word is a constant")]
+#[expect(clippy::unwrap_used, reason = "the name is a valid constant")]
 fn choices() -> Vec<ModelChoice> {
     let worker = |kind, model: Option<&str>| ModelChoice {
         kind,
@@ -344,48 +355,52 @@ fn rules() -> Vec<Rule> {
         Rule {
             commands: texts(&["git push", "git remote add"]),
             instead: Some("git fetch origin".to_owned()),
-            ..rule("no/push", RuleScope::Kind(Kind::Exec), Effect::Deny, "Not today.")
+            ..rule("no/push", RuleScope::Kind(ToolKind::Exec), RuleEffect::Deny, "Not today.")
         },
-        rule("copies", RuleScope::Tool("copy".to_owned()), Effect::Ask, "Really?"),
-        Rule { mode: Mode::Enforce, ..rule("all", RuleScope::Any, Effect::Warn, "Oh.") },
+        rule("copies", RuleScope::Tool("copy".to_owned()), RuleEffect::Ask, "Really?"),
+        Rule { mode: Mode::Enforce, ..rule("all", RuleScope::Any, RuleEffect::Warn, "Oh.") },
     ]
 }
 
 fn feedback() -> Vec<FeedbackProvider> {
-    let deadline = |warning_threshold_seconds| Speech::Deadline { warning_threshold_seconds };
-    let says = |text: &str| Speech::Static { text: text.to_owned() };
-    let file = |path: &str, since_start| Some(FileCreated { path: path.to_owned(), since_start });
+    let deadline =
+        |warning_threshold_seconds| FeedbackContent::Deadline { warning_threshold_seconds };
+    let static_text = |text: &str| FeedbackContent::Static { text: text.to_owned() };
+    let file = |path: &str, since_start| Some(FileTrigger { path: path.to_owned(), since_start });
     let provider = |speech, every_n_calls, every_n_seconds, on_file_created| FeedbackProvider {
         speech,
-        trigger: Trigger { every_n_calls, every_n_seconds, on_file_created },
+        trigger: FeedbackTrigger { every_n_calls, every_n_seconds, on_file_created },
     };
     vec![
         provider(deadline(60), None, Some(30), None),
         provider(deadline(5), Some(2), None, None),
-        provider(says("Hello."), None, None, file("AGENTS.md", false)),
-        provider(says("New."), Some(9), None, file("b", true)),
+        provider(static_text("Hello."), None, None, file("AGENTS.md", false)),
+        provider(static_text("New."), Some(9), None, file("b", true)),
     ]
 }
 
 #[test]
-fn every_key_that_is_built_is_lowered() {
+fn every_key_is_lowered() {
     assert_eq!(load(FULL.as_bytes(), "f"), Ok(full()));
 }
 
+/// The compiled form is a cache that other builds of the same version read, so its bytes must not
+/// change unnoticed. A change of this digest means that the layout changed. Then increase `MAGIC`
+/// in `crates/definition/src/compiled.rs`, so that old caches are rebuilt and not misread.
 #[test]
 fn the_compiled_form_keeps_its_bytes() {
     let bytes = encode(&full(), &Digest::ZERO);
     assert_eq!(decode(bytes.clone(), &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "e03abe03d1cc8a047d0794e96e132d0259f065d52ffdbb5df361ab1a86aeeb7f"
+        "d5e45aa76290399d6d486db65a395d32465e14450829dab490843db95a4aa934"
     );
 }
 
-/// A section that forgets a field would lose it where layers are joined.
+/// A section that forgets a field would lose it when layers are joined.
 #[test]
 fn every_field_of_a_definition_survives_the_layers() {
-    let loops = Loops { history: 9, ..Loops::default() };
+    let loops = LoopSettings { history: 9, ..LoopSettings::default() };
     let definition = Definition { unknown_tools: UnknownTools::Deny, loops, ..full() };
     let fields = |definition: &Definition| serde_json::to_value(definition).unwrap();
     let default = fields(&Definition::default());
@@ -395,7 +410,7 @@ fn every_field_of_a_definition_survives_the_layers() {
     for layer in [Layer::Managed, Layer::User] {
         let modes = vec![("all".to_owned(), Mode::Enforce)];
         let file = "f".to_owned();
-        let layered = Layered { layer, file, definition: definition.clone(), modes };
+        let layered = LayerDefinition { layer, file, definition: definition.clone(), modes };
         assert_eq!(combine(vec![layered], false).definition, definition);
     }
 }

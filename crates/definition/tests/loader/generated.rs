@@ -1,11 +1,11 @@
-//! Files that are made from the tables of keys are the ones that are committed,
-//! and the schema accepts every definition of the project.
+//! Tests that the committed reference files are up to date, and that the schema accepts every
+//! definition of the project.
 
 use std::path::{Path, PathBuf};
 
 use jackline_definition::{Diagnostics, reference, schema, yaml};
 
-use crate::fits;
+use crate::schema_accepts;
 
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -19,7 +19,7 @@ fn the_committed_reference_is_the_generated_one() {
     for (name, generated) in
         [("definition.md", reference()), ("jackline.schema.json", format!("{:#}\n", schema()))]
     {
-        assert!(committed(name) == generated, "{name} is old; run `cargo xtask generate`");
+        assert!(committed(name) == generated, "{name} is out of date; run `cargo xtask generate`");
     }
 }
 
@@ -30,19 +30,19 @@ fn the_schema_accepts_every_definition_of_the_project() {
         ["examples", "crates/bench", "crates/definition/presets", "crates/definition/packs"]
     {
         for file in yaml_files(&root().join(directory)) {
-            // An example of a task has files of other kinds as well.
+            // An example of a task also has other YAML files.
             if directory == "examples" && !file.ends_with("jackline.yaml") {
                 continue;
             }
             let source = std::fs::read(&file).unwrap();
-            assert_eq!(fits(&source), Some(true), "{}", file.display());
+            assert_eq!(schema_accepts(&source), Some(true), "{}", file.display());
             count += 1;
         }
     }
     assert!(count >= 9, "{count} files");
 }
 
-/// Scenarios carry their definition as text; some show one that is wrong.
+/// A scenario contains its definition as text; some scenarios have an invalid definition.
 #[test]
 fn the_schema_accepts_the_definitions_of_the_scenarios() {
     let mut count = 0;
@@ -51,7 +51,7 @@ fn the_schema_accepts_the_definitions_of_the_scenarios() {
         let tree = yaml::parse(&source, &mut Diagnostics::new("scenario")).unwrap().to_json();
         let definition = tree["definition"].as_str().unwrap().as_bytes();
         if jackline_definition::load(definition, "f").is_ok() {
-            assert_eq!(fits(definition), Some(true), "{}", file.display());
+            assert_eq!(schema_accepts(definition), Some(true), "{}", file.display());
             count += 1;
         }
     }

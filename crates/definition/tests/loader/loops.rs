@@ -1,12 +1,13 @@
-//! What is done about repetition, and which tools may repeat.
+//! Tests `loops`, and the keys of tools that may repeat.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use jackline_definition::load;
-use jackline_engine::Kind;
 use jackline_engine::Mode::{self, Enforce, Observe};
+use jackline_engine::ToolKind;
 use jackline_engine::definition::{
-    Cycle, Definition, Errors, Graded, Loops, Poll, Profile, Strict,
+    CycleLevels, Definition, ErrorLevels, GradedLevels, LoopProfile, LoopSettings, PollAllowance,
+    StrictLevels,
 };
 
 use crate::{check, check_shapes};
@@ -16,7 +17,7 @@ fn loaded(source: &str) -> Definition {
 }
 
 #[test]
-fn every_key_arrives() {
+fn every_key_of_loops_is_lowered() {
     let source = "\
 loops:
   mode: observe
@@ -31,29 +32,29 @@ loops:
 ";
     assert_eq!(
         loaded(source).loops,
-        Loops {
+        LoopSettings {
             mode: Observe,
-            profile: Profile::Strict,
+            profile: LoopProfile::Strict,
             history: 16,
-            strict: Strict { window: 6, threshold: 4, override_retries: 2 },
-            graded: Graded { soft: 2, hard: 4, infinite: 8 },
-            cycle: Cycle { period_max: 4, repeats: 5 },
-            errors: Errors { soft: 3, hard: 6 },
+            strict: StrictLevels { window: 6, threshold: 4, override_retries: 2 },
+            graded: GradedLevels { soft: 2, hard: 4, infinite: 8 },
+            cycle: CycleLevels { period_max: 4, repeats: 5 },
+            errors: ErrorLevels { soft: 3, hard: 6 },
             volatile: vec!["/id".to_owned(), "/nonce".to_owned()],
-            transparent: vec![Kind::Think, Kind::Fetch],
+            transparent: vec![ToolKind::Think, ToolKind::Fetch],
         }
     );
 }
 
 #[test]
-fn tools_say_how_they_repeat() {
+fn the_repetition_keys_of_tools_are_lowered() {
     let definition = loaded(
         "tools: { a: { poll: {} }, b: { poll: { until_changed: false, max_calls: 5, within_seconds: 9 } }, c: { transparent: true }, d: { read_only: true } }",
     );
     let attributes: Vec<_> =
         definition.tools.iter().map(|tool| (tool.poll, tool.transparent, tool.read_only)).collect();
     let poll = |until_changed, max_calls, within_seconds| {
-        Some(Poll { until_changed, max_calls, within_seconds })
+        Some(PollAllowance { until_changed, max_calls, within_seconds })
     };
     assert_eq!(
         attributes,
@@ -67,7 +68,7 @@ fn tools_say_how_they_repeat() {
 }
 
 #[test]
-fn who_speaks_of_loops_wants_them_answered() {
+fn a_file_with_loops_enforces_them_by_default() {
     let mode = |source: &str| -> Mode { loaded(source).loops.mode };
     for (source, expected) in [
         ("", Observe),
@@ -84,24 +85,24 @@ fn who_speaks_of_loops_wants_them_answered() {
         assert_eq!(mode(source), expected, "{source}");
     }
     let profile = |source: &str| loaded(source).loops.profile;
-    assert_eq!(profile("extends: autonomous"), Profile::Graded);
-    assert_eq!(profile("extends: strict"), Profile::Strict);
+    assert_eq!(profile("extends: autonomous"), LoopProfile::Graded);
+    assert_eq!(profile("extends: strict"), LoopProfile::Strict);
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_at_its_place() {
+fn invalid_values_are_reported_with_their_positions() {
     check_shapes(&[
         (
             "loops: { history: 4 }",
-            "f:1:19: `loops.history` can't be 4; whole numbers from 8 to 64 are accepted",
+            "f:1:19: `loops.history` can't be 4; use a whole number from 8 to 64",
         ),
         (
             "loops: { cycle: { period_max: 9 } }",
-            "f:1:31: `loops.cycle.period_max` can't be 9; whole numbers from 2 to 8 are accepted",
+            "f:1:31: `loops.cycle.period_max` can't be 9; use a whole number from 2 to 8",
         ),
         (
             "loops: { profile: loose }",
-            "f:1:19: `loops.profile` can't be `loose`; one of `strict`, `graded`",
+            "f:1:19: `loops.profile` can't be `loose`; use one of `strict`, `graded`",
         ),
         (
             "loops: { transparent: [thinc] }",
@@ -109,7 +110,7 @@ fn what_makes_no_sense_is_refused_at_its_place() {
         ),
         (
             "loops: { strict: { override_retries: 0 } }",
-            "f:1:38: `loops.strict.override_retries` can't be 0; whole numbers from 1 to 100 are accepted",
+            "f:1:38: `loops.strict.override_retries` can't be 0; use a whole number from 1 to 100",
         ),
         ("loops: { grade: {} }", "f:1:10: unknown key `grade` in `loops`; did you mean `graded`?"),
         ("tools: { t: { poll: { max_calls: 0 } } }", "f:1:34: `poll.max_calls` can't be 0"),
@@ -122,15 +123,15 @@ fn what_makes_no_sense_is_refused_at_its_place() {
     check(&[
         (
             "loops: { graded: { hard: 3 } }",
-            "f:1:18: `loops.graded` does not rise: soft 3, hard 3, infinite 10; each is more than the one before",
+            "f:1:18: `loops.graded` is not in rising order: soft 3, hard 3, infinite 10; each number must be greater than the previous one",
         ),
         (
             "loops: { errors: { soft: 9 } }",
-            "f:1:18: `loops.errors` does not rise: soft 9, hard 8; `hard` is more than `soft`",
+            "f:1:18: `loops.errors` is not in rising order: soft 9, hard 8; `hard` must be greater than `soft`",
         ),
         (
             "loops: { strict: { threshold: 5 } }",
-            "f:1:18: `loops.strict` looks for 5 among 3 calls, which there never are; `window` is at least `threshold`",
+            "f:1:18: `loops.strict` needs 5 identical calls, but compares only 3; `window` must be at least `threshold`",
         ),
     ]);
 }

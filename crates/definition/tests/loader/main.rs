@@ -1,13 +1,12 @@
-//! The loader through its one door: every mistake at once, each at its place,
-//! and no file, however odd, that breaks it. What loads also passes the JSON
-//! Schema, and what has the wrong shape does not.
+//! Tests the loader through its public functions: it reports every mistake at once, each with its
+//! position, and no file makes it panic. A file that loads also passes the JSON Schema, and a file
+//! with the wrong shape does not.
 
 mod attempts;
 mod extends;
 mod file;
 mod full;
 mod generated;
-mod idle;
 mod loops;
 mod models;
 mod modes;
@@ -15,21 +14,22 @@ mod notify;
 mod progress;
 mod rules;
 mod size;
+mod warnings;
 
 use std::sync::LazyLock;
 
 use jackline_definition::{Diagnostics, load, schema, yaml};
 use jsonschema::Validator;
 
-/// Everything there is to say about a file, one problem a line, or `ok`.
-fn complaints(source: &str) -> String {
-    complaints_of_bytes(source.as_bytes())
+/// Returns all problems of a file, one per line, or `ok`.
+fn problems_in(source: &str) -> String {
+    problems_in_bytes(source.as_bytes())
 }
 
-fn complaints_of_bytes(source: &[u8]) -> String {
+fn problems_in_bytes(source: &[u8]) -> String {
     match load(source, "f") {
         Ok(_) => {
-            assert_eq!(fits(source), Some(true), "{}", String::from_utf8_lossy(source));
+            assert_eq!(schema_accepts(source), Some(true), "{}", String::from_utf8_lossy(source));
             "ok".to_owned()
         }
         Err(problems) => problems.to_string(),
@@ -37,7 +37,7 @@ fn complaints_of_bytes(source: &[u8]) -> String {
 }
 
 /// Whether the schema accepts a file, if it is YAML at all.
-fn fits(source: &[u8]) -> Option<bool> {
+fn schema_accepts(source: &[u8]) -> Option<bool> {
     static SCHEMA: LazyLock<Option<Validator>> =
         LazyLock::new(|| jsonschema::draft202012::new(&schema()).ok());
     let mut diagnostics = Diagnostics::new("f");
@@ -45,12 +45,11 @@ fn fits(source: &[u8]) -> Option<bool> {
     Some(SCHEMA.as_ref()?.is_valid(&tree.to_json()))
 }
 
-/// Compares a table of files with what is wrong with them, and reports every
-/// row that differs.
+/// Compares the problems of several files with the expected problems, and reports every difference.
 fn check(rows: &[(&str, &str)]) {
     let differing: Vec<String> = rows
         .iter()
-        .map(|(source, expected)| (source, expected, complaints(source)))
+        .map(|(source, expected)| (source, expected, problems_in(source)))
         .filter(|(_, expected, found)| *expected != found)
         .map(|(source, expected, found)| {
             format!("of\n{source}\nexpected\n{expected}\nfound\n{found}\n")
@@ -59,18 +58,22 @@ fn check(rows: &[(&str, &str)]) {
     assert!(differing.is_empty(), "{}", differing.join("\n"));
 }
 
-/// The same for files of the wrong shape: a schema sees that too, apart from
-/// what it can't know.
+/// Like `check`, for files of the wrong shape. The JSON Schema must also refuse them, except the
+/// files that a schema can't detect.
 fn check_shapes(rows: &[(&str, &str)]) {
     check(rows);
     for (source, _) in rows {
-        let unseen = UNSEEN.iter().any(|(known, _)| known == source);
-        assert_eq!(fits(source.as_bytes()), Some(unseen), "the schema about\n{source}");
+        let is_undetected = NOT_IN_SCHEMA.iter().any(|(known, _)| known == source);
+        assert_eq!(
+            schema_accepts(source.as_bytes()),
+            Some(is_undetected),
+            "the result of the schema for\n{source}"
+        );
     }
 }
 
-/// Wrong files that a schema can't tell from good ones, and why not.
-const UNSEEN: &[(&str, &str)] = &[
+/// Invalid files that a schema can't detect, with the reason.
+const NOT_IN_SCHEMA: &[(&str, &str)] = &[
     ("sections: [ { name: s }, { name: s } ]", "names across items"),
     ("policies: [ sequential_dependency: { a: [b, b] } ]", "an item may be text or a mapping"),
 ];

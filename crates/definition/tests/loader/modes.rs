@@ -1,11 +1,11 @@
-//! Modes of single rules and of packs.
+//! Tests the modes of single rules and of packs.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use std::io;
 use std::path::Path;
 
-use jackline_definition::{Files, load, load_with, set_mode};
+use jackline_definition::{ExtendedFileReader, load, load_with, set_mode};
 use jackline_engine::Mode::{self, Enforce, Observe};
 
 use crate::generated::{root, yaml_files};
@@ -21,13 +21,13 @@ rules:
 
 struct OneBase;
 
-impl Files for OneBase {
+impl ExtendedFileReader for OneBase {
     fn read(&mut self, _: &Path) -> io::Result<Vec<u8>> {
         Ok(BASE.as_bytes().to_vec())
     }
 }
 
-/// The modes of a rule that is written, of two rules of a pack, and of a third.
+/// Returns the modes of an own rule and of three rules of a pack.
 fn modes(source: &str) -> [Mode; 4] {
     let loaded = load_with(source.as_bytes(), Path::new("f"), &mut OneBase).unwrap();
     assert_eq!(loaded.warnings, []);
@@ -42,7 +42,7 @@ fn with(text: &str) -> [Mode; 4] {
 }
 
 #[test]
-fn what_names_a_rule_goes_before_its_pack_and_that_before_the_file() {
+fn the_mode_of_a_rule_overrides_its_pack_and_the_pack_overrides_the_file() {
     assert_eq!(with(""), [Enforce; 4]);
     assert_eq!(with("mode: observe"), [Observe; 4]);
     assert_eq!(with("modes: { pack/git: observe }"), [Enforce, Observe, Observe, Observe]);
@@ -59,13 +59,13 @@ fn what_names_a_rule_goes_before_its_pack_and_that_before_the_file() {
 }
 
 #[test]
-fn modes_of_a_file_are_put_on_those_it_extends() {
+fn modes_of_a_file_are_merged_with_those_of_extended_files() {
     assert_eq!(modes("extends: ./base.yaml"), [Enforce, Observe, Enforce, Observe]);
     assert_eq!(
         modes("extends: ./base.yaml\nmodes: { own: observe, git/clean: enforce }"),
         [Observe, Enforce, Enforce, Observe]
     );
-    // A pack that is named above stays behind a rule that is named below.
+    // The mode of a rule in the extended file still overrides the mode of a pack in this file.
     assert_eq!(
         modes("extends: ./base.yaml\nmode: enforce\nmodes: { pack/git: observe }"),
         [Enforce, Observe, Enforce, Observe]
@@ -73,38 +73,38 @@ fn modes_of_a_file_are_put_on_those_it_extends() {
 }
 
 #[test]
-fn a_name_that_is_no_rule_and_no_pack_is_an_error() {
+fn an_unknown_rule_or_pack_is_an_error() {
     let file = |modes: &str| format!("extends: pack/git\nmodes: {{ {modes} }}\n");
     let watcher = "rules: [ { name: watch, observe: Seen., examples: { observe: [x] } } ]\nmodes: { watch: enforce }";
     check(&[
         (
             &file("git/push-forse: observe"),
-            "f:2:10: no rule and no pack is named `git/push-forse`; did you mean `git/push-force`?",
+            "f:2:10: there is no rule or pack `git/push-forse`; did you mean `git/push-force`?",
         ),
         (
             &file("pack/gut: observe"),
-            "f:2:10: no rule and no pack is named `pack/gut`; did you mean `pack/git`?",
+            "f:2:10: there is no rule or pack `pack/gut`; did you mean `pack/git`?",
         ),
         (
             &file("everything: observe"),
-            "f:2:10: no rule and no pack is named `everything`; a rule is named as `jackline check` lists it, a pack as pack/NAME",
+            "f:2:10: there is no rule or pack `everything`; write a rule as `jackline check` lists it, and a pack as pack/NAME",
         ),
         (
             watcher,
-            "f:2:10: `watch` only observes, so there is nothing to enforce; give it `deny`, `ask` or `warn` first",
+            "f:2:10: `watch` is an `observe` rule, so there is nothing to enforce; give the rule `deny`, `ask` or `warn` first",
         ),
     ]);
     check_shapes(&[
         (
             "extends: pack/git\nmodes: { pack/git: warn }",
-            "f:2:20: the mode of `pack/git` can't be `warn`; one of `enforce`, `observe`",
+            "f:2:20: the mode of `pack/git` can't be `warn`; use one of `enforce`, `observe`",
         ),
         ("modes: [pack/git]", "f:1:8: `modes` must be a mapping, not a list"),
     ]);
 }
 
 #[test]
-fn what_is_known_and_not_in_force_is_warned_about() {
+fn a_rule_or_pack_that_is_not_in_force_is_reported() {
     let warnings = |source: &str| {
         let loaded = load_with(source.as_bytes(), Path::new("f"), &mut OneBase).unwrap();
         loaded.warnings.iter().map(ToString::to_string).collect::<Vec<_>>()
@@ -112,17 +112,17 @@ fn what_is_known_and_not_in_force_is_warned_about() {
     assert_eq!(
         warnings("modes: { pack/git: observe, git/clean: observe }"),
         [
-            "f:1:10: `pack/git` is not in force here; nothing extends `pack/git`",
-            "f:1:29: `git/clean` is not in force here; nothing extends `pack/git`"
+            "f:1:10: `pack/git` is not in force here; the definition does not extend `pack/git`",
+            "f:1:29: `git/clean` is not in force here; the definition does not extend `pack/git`"
         ]
     );
     assert_eq!(
         warnings("extends: pack/git\npacks: { off: [git/clean] }\nmodes: { git/clean: observe }"),
-        ["f:3:10: `git/clean` is not in force here; `packs.off` has it switched off"]
+        ["f:3:10: `git/clean` is not in force here; `packs.off` switches it off"]
     );
 }
 
-/// Every definition that is written down anywhere in the project.
+/// Returns every definition in the repository.
 fn all_definitions() -> Vec<String> {
     let read = |path: &Path| std::fs::read_to_string(path).unwrap();
     let mut all: Vec<String> = ["examples", "crates/definition/presets", "crates/definition/packs"]
@@ -146,7 +146,7 @@ fn all_definitions() -> Vec<String> {
 }
 
 #[test]
-fn every_definition_survives_being_observed_and_enforced() {
+fn the_mode_of_every_definition_can_be_changed_and_restored() {
     let mut count = 0;
     for source in all_definitions() {
         let Ok(before) = load(source.as_bytes(), "f") else { continue };

@@ -1,4 +1,4 @@
-//! How a person is told.
+//! Tests the section `notify`.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
@@ -12,12 +12,12 @@ fn notifiers(source: &str) -> Vec<Notifier> {
 }
 
 #[test]
-fn a_person_is_told_of_everything_unless_it_is_said_of_what() {
-    let told = notifiers("notify: { command: tell-me }");
-    assert_eq!(told[0].on, Occasion::ALL.map(|(_, occasion)| occasion));
-    let told = notifiers("notify: { desktop: true, on: [guard_broken] }");
+fn a_person_is_notified_of_everything_by_default() {
+    let parsed = notifiers("notify: { command: tell-me }");
+    assert_eq!(parsed[0].on, Occasion::ALL.map(|(_, occasion)| occasion));
+    let parsed = notifiers("notify: { desktop: true, on: [guard_broken] }");
     assert_eq!(
-        told,
+        parsed,
         [Notifier {
             command: None,
             webhook: None,
@@ -29,7 +29,7 @@ fn a_person_is_told_of_everything_unless_it_is_said_of_what() {
 }
 
 #[test]
-fn where_nothing_tells_nobody_is_told() {
+fn without_a_way_to_notify_there_is_no_notifier() {
     for source in [
         "notify:",
         "notify: {}",
@@ -41,22 +41,22 @@ fn where_nothing_tells_nobody_is_told() {
 }
 
 #[test]
-fn what_can_not_tell_anybody_is_an_error() {
+fn an_invalid_notifier_is_an_error() {
     check_shapes(&[
         ("notify: { on: [asks] }", "f:1:16: an occasion can't be `asks`; did you mean `ask`?"),
         ("notify: { desktop: maybe }", "f:1:20: `notify.desktop` must be true or false, not text"),
         ("notify: { command: [a] }", "f:1:20: `notify.command` must be text, not a list"),
         (
             "notify: { webhook: ftp://a }",
-            "f:1:20: `notify.webhook` is no address of a web server; write it as `https://host/path`",
+            "f:1:20: `notify.webhook` is not a web address; write it as `https://host/path`",
         ),
         (
             "notify: { webhook: 'https://' }",
-            "f:1:20: `notify.webhook` is no address of a web server; write it as `https://host/path`",
+            "f:1:20: `notify.webhook` is not a web address; write it as `https://host/path`",
         ),
         (
             "notify: { webhook: 'https://a b' }",
-            "f:1:20: `notify.webhook` is no address of a web server; write it as `https://host/path`",
+            "f:1:20: `notify.webhook` is not a web address; write it as `https://host/path`",
         ),
         (
             "notify: { comand: x }",

@@ -1,14 +1,14 @@
-//! Rules and what they hang on: tools, paths, commands, examples.
+//! Tests rules and the keys that they depend on: tools, paths, commands and examples.
 
 use jackline_definition::load;
-use jackline_engine::definition::{Checker, RuleScope, UnknownTools};
-use jackline_engine::{Definition, Kind};
+use jackline_engine::definition::{CompletionRequirement, RuleScope, UnknownTools};
+use jackline_engine::{Definition, ToolKind};
 
-use crate::{check, check_shapes, complaints};
+use crate::{check, check_shapes, problems_in};
 
-/// A good definition.
+/// Loads a valid definition.
 fn loaded(source: &str) -> Definition {
-    assert_eq!(complaints(source), "ok");
+    assert_eq!(problems_in(source), "ok");
     load(source.as_bytes(), "f").unwrap_or_default()
 }
 
@@ -26,10 +26,13 @@ fn a_tool_of_another_shape_is_refused_where_it_stands() {
         ("tools: { t: { commands: make } }", "f:1:25: `commands` must be a list, not text"),
         ("tools: { t: { commands: [] } }", "f:1:25: `commands` is empty"),
         ("tools: { t: { offset: [] } }", "f:1:23: `offset` must be text, not a list"),
-        ("unknown_tools: ask", "f:1:16: `unknown_tools` can't be `ask`; one of `allow`, `deny`"),
+        (
+            "unknown_tools: ask",
+            "f:1:16: `unknown_tools` can't be `ask`; use one of `allow`, `deny`",
+        ),
         (
             "shell: { opaque: warn }",
-            "f:1:18: `shell.opaque` can't be `warn`; one of `allow`, `ask`, `deny`",
+            "f:1:18: `shell.opaque` can't be `warn`; use one of `allow`, `ask`, `deny`",
         ),
         (
             "shell: { opague: ask }",
@@ -46,27 +49,27 @@ fn a_tool_of_another_shape_is_refused_where_it_stands() {
             "f:1:34: unknown key `delete` in `read_before_write`; did you mean `deletes`?",
         ),
         ("completion: { command: [make] }", "f:1:24: `command` must be text, not a list"),
-        ("completion: { command: { timeout_seconds: 3 } }", "f:1:24: a command has a `run`"),
+        ("completion: { command: { timeout_seconds: 3 } }", "f:1:24: a command needs `run`"),
         (
             "completion: { command: { run: make, timeout_seconds: 0 } }",
             "f:1:54: `timeout_seconds` can't be 0",
         ),
         ("packs: { of: [git/x] }", "f:1:10: unknown key `of` in `packs`; did you mean `off`?"),
         ("packs: { off: git/x }", "f:1:15: `packs.off` must be a list, not text"),
-        ("sections: [ ~ ]", "f:1:13: a section has a `name`"),
+        ("sections: [ ~ ]", "f:1:13: a section needs a `name`"),
     ]);
 }
 
 #[test]
-fn what_a_tool_says_must_mean_something() {
+fn contradictory_declarations_of_tools_are_refused() {
     check(&[
         (
             "tools: { t: { path: file } }",
-            "f:1:21: `path` does not tell whether this tool reads or writes; give it a `kind`, or `paths` with `read` or `write`",
+            "f:1:21: with only `path`, Jackline can't tell whether this tool reads or writes; give it a `kind`, or `paths` with `read` or `write`",
         ),
         (
             "tools: { t: { kind: read, path: a, paths: { read: [/b] } } }",
-            "f:1:33: a tool has `path` or `paths`, not both",
+            "f:1:33: a tool can't have both `path` and `paths`",
         ),
         (
             "tools: { t: { kind: read, path: a~b } }",
@@ -75,29 +78,29 @@ fn what_a_tool_says_must_mean_something() {
         ("tools: { t: { kind: read, path: a~1b } }", "ok"),
         (
             "tools: { t: { command: /line } }",
-            "f:1:24: only a tool of kind `exec` has a `command`; add `kind: exec`",
+            "f:1:24: only a tool of kind `exec` can have a `command`; add `kind: exec`",
         ),
         ("tools: { bash: { command: /line } }", "ok"),
         (
             "tools: { a: { commands: [make x] }, b: { commands: [make  x] } }",
-            "f:1:53: `make x` stands for two tools",
+            "f:1:53: `make x` is a command of two tools",
         ),
         (
             "tools: { a: { commands: ['make x | tee', 'cargo --quiet test'] } }",
             "f:1:26: `make x | tee` is not a program with its subcommands; write it as words, such as `git push`\n\
-             f:1:42: `--quiet` is an option, and those are skipped here; look for options with `when`, in `argv`",
+             f:1:42: `--quiet` is an option; options are not matched here; to match options, write a condition on `argv` in `when`",
         ),
     ]);
 }
 
 #[test]
-fn unknown_tools_are_denied_where_a_file_says_which_there_are() {
+fn unknown_tools_are_denied_if_a_file_declares_tools() {
     let of = |source: &str| loaded(source).unknown_tools;
     assert_eq!(of(""), UnknownTools::Allow);
     assert_eq!(of("tools: {}"), UnknownTools::Allow);
     assert_eq!(of("tools: { a: {} }"), UnknownTools::Deny);
     assert_eq!(of("tools: { a: {} }\nunknown_tools: allow"), UnknownTools::Allow);
-    // A name for a command is no tool that an agent has.
+    // A tool that is only a name for commands does not count as declared.
     assert_eq!(of("tools: { a: { commands: [make] } }"), UnknownTools::Allow);
     assert_eq!(of("tools: { a: { kind: effect, commands: [make] } }"), UnknownTools::Allow);
     assert_eq!(of("tools: { a: { commands: [make], aliases: [A] } }"), UnknownTools::Deny);
@@ -112,27 +115,32 @@ fn a_protected_path_is_canonical() {
     check(&[
         (
             "protected: [../x]",
-            "f:1:13: `../x` leads out of the workspace; outside, write it absolute or with `~/`",
+            "f:1:13: `../x` leads out of the workspace; outside the workspace, write an absolute path or start with `~/`",
         ),
         ("protected: [.]", "f:1:13: `.` would protect everything"),
         ("protected: [/]", "f:1:13: `/` would protect everything"),
         ("protected: [~/]", "f:1:13: `~/` would protect everything"),
-        ("protected: ['~x/y']", "f:1:13: `~x/y` is nobody's; write `~/` and a path"),
+        (
+            "protected: ['~x/y']",
+            "f:1:13: `~x/y`: `~user` paths are not supported; use `~/…` or an absolute path",
+        ),
         (
             "protected: ['a/**/b']",
-            "f:1:13: `a/**/b` has a `**`, and `*` stands for anything but a slash; a slash at the end means everything below",
+            "f:1:13: `a/**/b` contains `**`, which is not supported; `*` matches anything but a slash; to match everything in a directory, end the path with a slash",
         ),
     ]);
 }
 
-/// The commands of a check, with their numbers.
-fn numbers(checker: &Checker, found: &mut Vec<(u16, String)>) {
+/// Collects the commands of a check with their numbers.
+fn numbers(checker: &CompletionRequirement, found: &mut Vec<(u16, String)>) {
     match checker {
-        Checker::Command { number, line, .. } => found.push((*number, line.clone())),
-        Checker::All(parts) | Checker::Any(parts) => {
+        CompletionRequirement::Command { number, line, .. } => found.push((*number, line.clone())),
+        CompletionRequirement::All(parts) | CompletionRequirement::Any(parts) => {
             parts.iter().for_each(|part| numbers(part, found));
         }
-        Checker::Files(_) | Checker::Custom { .. } | Checker::Clean => {}
+        CompletionRequirement::Files(_)
+        | CompletionRequirement::Custom { .. }
+        | CompletionRequirement::Clean => {}
     }
 }
 
@@ -146,7 +154,7 @@ fn commands_of_a_completion_are_numbered_in_the_order_of_the_file() {
     assert_eq!(found, expected);
 }
 
-/// A rule in a definition: `x` is a name, then come its other keys.
+/// Returns a definition with one rule named `x` and these other keys.
 fn rule(rest: &str) -> String {
     format!("rules:\n  - {{ name: x, {rest} }}")
 }
@@ -159,23 +167,23 @@ fn a_rule_of_another_shape_is_refused_where_it_stands() {
         ("rules: [x]", "f:1:9: a rule must be a mapping, not text"),
         (
             "rules: [ ~ ]",
-            "f:1:10: a rule has `examples`; show at least one call that it is about\n\
-             f:1:10: a rule has a `name`\n\
-             f:1:10: a rule says exactly one thing, not 0; give it `deny`, `ask`, `warn` or `observe`",
+            "f:1:10: a rule must have exactly one effect, not 0; give it `deny`, `ask`, `warn` or `observe`\n\
+             f:1:10: a rule needs `examples`; show at least one call that it matches\n\
+             f:1:10: a rule needs a `name`",
         ),
         (
             &rule("dney: No., examples: { deny: [git x] }"),
-            "f:2:5: a rule says exactly one thing, not 0; give it `deny`, `ask`, `warn` or `observe`\n\
+            "f:2:5: a rule must have exactly one effect, not 0; give it `deny`, `ask`, `warn` or `observe`\n\
              f:2:16: unknown key `dney` in a rule; did you mean `deny`?",
         ),
         (&rule(&format!("deny: 1, {examples}")), "f:2:22: `deny` must be text, not a number"),
         (
             &rule(&format!("deny: No., warn: Hm., {examples}")),
-            "f:2:5: a rule says exactly one thing, not 2; give it `deny`, `ask`, `warn` or `observe`",
+            "f:2:5: a rule must have exactly one effect, not 2; give it `deny`, `ask`, `warn` or `observe`",
         ),
         (
             &rule(&format!("deny: No., mode: warn, {examples}")),
-            "f:2:33: `mode` can't be `warn`; one of `enforce`, `observe`",
+            "f:2:33: `mode` can't be `warn`; use one of `enforce`, `observe`",
         ),
         (&rule(&format!("deny: No., command: [], {examples}")), "f:2:36: `command` is empty"),
         (
@@ -188,19 +196,19 @@ fn a_rule_of_another_shape_is_refused_where_it_stands() {
         ),
         (
             &rule("deny: No."),
-            "f:2:5: a rule has `examples`; show at least one call that it is about",
+            "f:2:5: a rule needs `examples`; show at least one call that it matches",
         ),
         (
             &rule("deny: No., examples: {}"),
-            "f:2:37: no example shows what this rule is for; list one under `deny`",
+            "f:2:37: no example shows the effect of this rule; add one under `deny`",
         ),
         (
             &rule("command: hg, deny: No., examples: { allow: [git x] }"),
-            "f:2:50: no example shows what this rule is for; list one under `deny`",
+            "f:2:50: no example shows the effect of this rule; add one under `deny`",
         ),
         (
             &rule("deny: No., examples: { deny: git x }"),
-            "f:2:37: no example shows what this rule is for; list one under `deny`\nf:2:45: the examples for `deny` must be a list, not text",
+            "f:2:37: no example shows the effect of this rule; add one under `deny`\nf:2:45: the examples for `deny` must be a list, not text",
         ),
         (
             &rule("deny: No., examples: { deny: [git x, 3] }"),
@@ -208,31 +216,33 @@ fn a_rule_of_another_shape_is_refused_where_it_stands() {
         ),
         (
             &rule("deny: No., examples: { dany: [git x] }"),
-            "f:2:37: no example shows what this rule is for; list one under `deny`\n\
+            "f:2:37: no example shows the effect of this rule; add one under `deny`\n\
              f:2:39: unknown key `dany` in `examples`; did you mean `deny`?",
         ),
         (
             "rules: [ { name: a b, deny: No., examples: { deny: [x] } } ]",
-            "f:1:18: `a b` can't be the name of a rule; letters, digits, `.`, `_`, `/` and `-`, at most 100",
+            "f:1:18: `a b` can't be the name of a rule; use letters, digits, `.`, `_`, `/` and `-`, at most 100 characters",
         ),
     ]);
 }
 
 #[test]
-fn rules_have_names_of_their_own() {
+fn rules_have_unique_names() {
     check(&[(
         "rules:\n  - { name: a, deny: No., examples: { deny: [x] } }\n  - { name: a, ask: Hm., examples: { ask: [x] } }\n",
         "f:3:5: two rules are named `a`",
     )]);
     let long = "x".repeat(101);
     assert!(
-        complaints(&format!("rules: [ {{ name: {long}, deny: No., examples: {{ deny: [x] }} }} ]"))
-            .contains("at most 100")
+        problems_in(&format!(
+            "rules: [ {{ name: {long}, deny: No., examples: {{ deny: [x] }} }} ]"
+        ))
+        .contains("at most 100")
     );
 }
 
 #[test]
-fn a_rule_says_which_calls_it_looks_at() {
+fn a_rule_has_the_scope_of_its_tool_and_command() {
     let of = |tools: &str, rest: &str| {
         let source = format!("{tools}\n{}", rule(&format!("{rest}, deny: No.")));
         loaded(&source).rules.iter().next().map(|rule| rule.scope.clone())
@@ -241,8 +251,8 @@ fn a_rule_says_which_calls_it_looks_at() {
     let args = "examples: { deny: [{ a: 1 }] }";
     let tool = |name: &str| Some(RuleScope::Tool(name.to_owned()));
     assert_eq!(of("", line), Some(RuleScope::Any));
-    assert_eq!(of("", &format!("command: git, {line}")), Some(RuleScope::Kind(Kind::Exec)));
-    assert_eq!(of("", &format!("tool: write, {args}")), Some(RuleScope::Kind(Kind::Write)));
+    assert_eq!(of("", &format!("command: git, {line}")), Some(RuleScope::Kind(ToolKind::Exec)));
+    assert_eq!(of("", &format!("tool: write, {args}")), Some(RuleScope::Kind(ToolKind::Write)));
     assert_eq!(of("", &format!("tool: Bash, command: git, {line}")), tool("Bash"));
     assert_eq!(
         of("tools: { pay: { aliases: [Pay] } }", &format!("tool: Pay, {args}")),
@@ -284,7 +294,7 @@ fn a_rule_that_can_never_see_a_call_is_refused() {
         ),
         (
             &rule("command: git push --force, deny: No., examples: { deny: [git] }"),
-            "f:2:25: `--force` is an option, and those are skipped here; look for options with `when`, in `argv`",
+            "f:2:25: `--force` is an option; options are not matched here; to match options, write a condition on `argv` in `when`",
         ),
     ]);
 }
@@ -302,16 +312,16 @@ fn an_example_has_the_form_of_a_call() {
             "ok",
         ),
         (&write("{ deny: [{ path: a }, { run: { path: a }, given: { ignored: [a] } }] }"), "ok"),
-        // Arguments that merely look alike are arguments.
+        // Arguments that only look similar to the full form are arguments.
         (&write("{ deny: [{ run: x, path: a }] }"), "ok"),
         (
             &write("{ deny: [rm a] }"),
-            "f:2:50: no example shows what this rule is for; list one under `deny`\n\
-             f:2:59: an example of this rule is a mapping, not text; write the arguments of the call",
+            "f:2:50: no example shows the effect of this rule; add one under `deny`\n\
+             f:2:59: an example of this rule must be a mapping, not text; write the arguments of the call",
         ),
         (
             &exec("{ deny: [git], ask: [git] }"),
-            "f:2:71: a rule that says `deny` has no examples for `ask`; list them under `deny` or `allow`",
+            "f:2:71: a `deny` rule can't have examples for `ask`; list them under `deny` or `allow`",
         ),
         (
             &exec(
@@ -330,40 +340,40 @@ fn an_example_must_show_what_the_rule_does() {
     check(&[
         (
             &exec("examples: { deny: [git push, git pull], allow: [sudo git push, ls] }"),
-            "f:2:75: `x` has nothing to say about this example\nf:2:94: `x` objects to this example",
+            "f:2:75: `x` does not match this example\nf:2:94: `x` matches this example",
         ),
         (
             &exec("when: '1 > 2', examples: { deny: [git push] }"),
-            "f:2:80: `x` has nothing to say about this example; its condition is always false",
+            "f:2:80: `x` does not match this example; its condition is always false",
         ),
         (
             &exec("instead: git -C x push, examples: { deny: [git push] }"),
-            "f:2:55: `x` itself objects to what it says to do instead",
+            "f:2:55: `x` also matches its own `instead`",
         ),
-        // Everything at once: other mistakes do not hide these.
+        // Other mistakes do not hide these.
         (
             &format!("mode: x\n{}", exec("examples: { deny: [git pull] }")),
-            "f:1:7: `mode` can't be `x`; one of `enforce`, `observe`\n\
-             f:3:65: `x` has nothing to say about this example",
+            "f:1:7: `mode` can't be `x`; use one of `enforce`, `observe`\n\
+             f:3:65: `x` does not match this example",
         ),
     ]);
 }
 
-/// The letter at which a condition goes wrong is shown where the file shows it.
+/// The position of a mistake is exact if the file contains the condition unchanged.
 #[test]
-fn a_mistake_in_a_condition_is_shown_at_its_letter() {
+fn a_mistake_in_a_condition_is_reported_at_its_character() {
     let place = |condition: &str| {
         let source = format!(
             "rules:\n  - name: x\n    when: {condition}\n    deny: No.\n    examples: {{ deny: [a] }}\n"
         );
-        let said = complaints(&source);
-        said.split(' ').next().unwrap_or_default().to_owned()
+        let problems = problems_in(&source);
+        problems.split(' ').next().unwrap_or_default().to_owned()
     };
     assert_eq!(place("true && @"), "f:3:19:");
     assert_eq!(place("'true && @'"), "f:3:20:");
     assert_eq!(place("\"true && @\""), "f:3:20:");
     assert_eq!(place("'\"ä\" == @'"), "f:3:19:");
-    // Where the file does not show the text as it is, its beginning has to do.
+    // If the file does not contain the text unchanged, the start of the text is reported.
     assert_eq!(place("'a == ''b'' && @'"), "f:3:11:");
     assert_eq!(place(">-\n      true &&\n      @"), "f:4:7:");
     assert_eq!(place("true &&\n      @"), "f:3:11:");

@@ -1,15 +1,15 @@
-//! Files of a size that nobody writes. Nothing here looks at a clock: what
-//! takes time that grows with the square would not come to an end.
+//! Tests very large files. The tests read no clock: with a quadratic algorithm they would not
+//! finish within the time limit of the test run.
 
 use std::fmt::Write as _;
 
 use jackline_definition::load;
 
-use crate::complaints;
+use crate::problems_in;
 
 const MANY: usize = 10_000;
 
-/// Rules of every sort, each with its examples.
+/// Returns rules of every kind, each with examples.
 pub(crate) fn many_rules(count: usize) -> String {
     let mut source = "tools:\n  pay: { kind: effect }\nrules:\n".to_owned();
     for n in 0..count {
@@ -40,9 +40,9 @@ fn ten_thousand_rules_load() {
 #[test]
 fn ten_thousand_mistakes_are_found_and_counted() {
     let source = many_rules(MANY).replace("pay,", "pya,").replace("No.,", "[],");
-    let said = complaints(&source);
-    assert_eq!(said.lines().count(), 201);
-    assert!(said.ends_with("more problems"), "{}", said.lines().last().unwrap_or_default());
+    let problems = problems_in(&source);
+    assert_eq!(problems.lines().count(), 201);
+    assert!(problems.ends_with("more problems"), "{}", problems.lines().last().unwrap_or_default());
 }
 
 #[test]
@@ -59,29 +59,29 @@ fn ten_thousand_tools_load() {
 }
 
 #[test]
-fn a_long_chain_of_needs_is_refused_for_its_length_alone() {
+fn a_long_chain_of_prerequisites_is_refused_quickly() {
     let mut source = "policies:\n  - sequential_dependency:\n".to_owned();
     for n in 0..MANY {
         let _ = writeln!(source, "      t{n}: [t{}]", n + 1);
     }
-    assert_eq!(complaints(&source), "f:3:7: 10000 prerequisites; at most 256 are kept");
+    assert_eq!(problems_in(&source), "f:3:7: 10000 prerequisites; at most 256 are supported");
 }
 
 #[test]
-fn very_many_keys_of_one_mapping_are_read() {
+fn a_mapping_with_very_many_keys_is_read() {
     let mut source = String::new();
     for n in 0..100_000 {
         let _ = writeln!(source, "k{n}: 1");
     }
-    assert!(complaints(&source).ends_with("f: and 99800 more problems"));
+    assert!(problems_in(&source).ends_with("f: and 99800 more problems"));
     let twice = "mode: observe\n".repeat(50_000);
-    assert!(complaints(&twice).ends_with("more problems"));
+    assert!(problems_in(&twice).ends_with("more problems"));
 }
 
 #[test]
-fn what_would_grow_when_it_is_read_is_refused() {
+fn anchors_and_merge_keys_are_refused() {
     let bomb = "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nd: [*c, *c]\n";
-    assert_eq!(complaints(bomb), "f:1:4: anchors are not accepted; write the value out");
+    assert_eq!(problems_in(bomb), "f:1:4: anchors are not supported; write the value itself");
     let merge = "tools: &t { a: {} }\nlimits: { <<: *t }\n";
-    assert_eq!(complaints(merge), "f:1:8: anchors are not accepted; write the value out");
+    assert_eq!(problems_in(merge), "f:1:8: anchors are not supported; write the value itself");
 }

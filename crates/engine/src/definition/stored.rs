@@ -1,6 +1,5 @@
 //! A definition as journals name it: by the sha256 of its stored form.
-//!
-//! The stored form is JSON, so that a later version can still read it. A store keeps it once,
+//! The stored form is JSON, so that a later version can still read it. The store saves it once,
 //! however many sessions run under the definition.
 
 use alloc::sync::Arc;
@@ -12,8 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::Definition;
 use crate::digest::Digest;
 
-/// A definition and the digest that names it. Serialised as the digest alone: what is read back
-/// has to be loaded before it can be used.
+/// A definition and the digest that names it. Only the digest is serialised, so a value that is
+/// read back must be loaded before it can be used.
 #[derive(Clone)]
 pub struct StoredDefinition {
     digest: Digest,
@@ -23,10 +22,10 @@ pub struct StoredDefinition {
 /// Why bytes are not the stored form of a definition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoredDefinitionError {
-    /// The bytes are not those that were named.
-    #[error("its sha256 is not the one in its name")]
+    /// The bytes do not have the digest that was asked for.
+    #[error("its content does not match the sha256 in its name")]
     Digest,
-    /// The bytes are not a definition of this version.
+    /// The bytes are not a definition that this version can read.
     #[error("this version of jackline can't read it: {0}")]
     Unreadable(alloc::string::String),
 }
@@ -38,7 +37,7 @@ impl StoredDefinition {
         Self { digest, definition: Some(definition) }
     }
 
-    /// A definition whose digest was worked out before.
+    /// A definition whose digest was computed before.
     pub fn with_digest(digest: Digest, definition: Arc<Definition>) -> Self {
         Self { digest, definition: Some(definition) }
     }

@@ -1,4 +1,4 @@
-//! What each kind of event says: one struct a variant of [`EventKind`].
+//! The content of each kind of event: one struct for each variant of [`EventKind`].
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::words::{
-    Action, AttemptResult, ChangeReason, Failure, PromptSource, ReportedStage, Status,
+use super::vocabulary::{
+    AttemptResult, CallStatus, ChangeReason, ControlAction, PromptSource, ReportedStage, RunFailure,
 };
-use super::{Arguments, Called, EventKind, Payload, Seen, Tests};
+use super::{Arguments, CallReference, EventKind, Payload, ReportedTests, ShownLines};
 use crate::id::{AttemptId, CallId, RequestId, SessionId, ToolName};
 use crate::time::Timestamp;
 
@@ -22,7 +22,7 @@ pub struct SessionStarted {
     /// The program that runs the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
-    /// The model behind the agent.
+    /// The model that the agent uses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The hash of its system prompt.
@@ -34,7 +34,7 @@ pub struct SessionStarted {
     /// The hash of the parameters of its model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parameters_hash: Option<String>,
-    /// When the work must be over.
+    /// When the work must be finished.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
     /// The session this one was started from.
@@ -45,12 +45,12 @@ pub struct SessionStarted {
     pub role: Option<String>,
 }
 
-/// The agent got a task.
+/// The agent received a prompt.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PromptSubmitted {
-    /// Who wrote it.
+    /// Whether a person or a program wrote it.
     pub source: PromptSource,
-    /// What they wrote.
+    /// The text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<Payload>,
 }
@@ -71,18 +71,18 @@ pub struct ToolProposed {
     pub cwd: Option<String>,
 }
 
-/// A call came back.
+/// A tool call finished.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ToolFinished {
     /// The call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<CallId>,
-    /// What was called, where the client has no call ids.
+    /// The tool and arguments of the call, if the client has no call ids.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub of: Option<Called>,
+    pub of: Option<CallReference>,
     /// How it ended.
-    pub status: Status,
-    /// What it returned.
+    pub status: CallStatus,
+    /// What the tool returned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Payload>,
     /// The exit status of a command.
@@ -90,8 +90,8 @@ pub struct ToolFinished {
     pub exit_code: Option<i64>,
     /// Which parts of which files the agent was shown.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub seen: Vec<Seen>,
-    /// Whether the work goes on behind the result.
+    pub seen: Vec<ShownLines>,
+    /// Whether the work continues in the background.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub background: bool,
 }
@@ -116,7 +116,7 @@ pub struct OutputProposed {
     /// The output as the model wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<Payload>,
-    /// Whether the model was cut short.
+    /// Whether the model's output was cut off.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub truncated: bool,
 }
@@ -124,29 +124,29 @@ pub struct OutputProposed {
 /// The provider counted tokens.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct UsageReported {
-    /// The request, so that a later report replaces this one.
+    /// The request. A later report for the same request replaces this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<RequestId>,
     /// The model that answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Tokens read.
+    /// Input tokens.
     pub input: u64,
-    /// Tokens read from the provider's cache.
+    /// Input tokens that came from the provider's cache.
     #[serde(skip_serializing_if = "is_zero")]
     pub cache_read: u64,
-    /// Tokens written to the provider's cache.
+    /// Input tokens that were written to the provider's cache.
     #[serde(skip_serializing_if = "is_zero")]
     pub cache_creation: u64,
-    /// Tokens written.
+    /// Output tokens.
     pub output: u64,
     /// The model's context window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<u64>,
-    /// What it cost, in millionths of a dollar.
+    /// The cost in millionths of a dollar.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost_micros: Option<u64>,
-    /// Whether the counts are there and can't be read: not the same as none.
+    /// Whether there are counts that can't be read. That is not the same as no counts.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub unknown: bool,
 }
@@ -157,7 +157,7 @@ pub struct CompactionFinished {
     /// Tokens freed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub freed: Option<u64>,
-    /// What is left of the context.
+    /// The summary that replaces the context.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<Payload>,
 }
@@ -173,14 +173,14 @@ pub struct IterationEnded {
     pub task: Option<String>,
     /// Test counts.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tests: Option<Tests>,
+    pub tests: Option<ReportedTests>,
     /// How the build ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub build: Option<String>,
     /// How many files changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files_changed: Option<u64>,
-    /// What went wrong.
+    /// The error of the iteration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<Payload>,
 }
@@ -191,7 +191,7 @@ pub struct StopProposed {
     /// Why it stops.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What it says at the end.
+    /// Its final message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Payload>,
     /// How many background tasks still run.
@@ -220,7 +220,7 @@ pub struct AttemptStage {
 pub struct AttemptEnded {
     /// The attempt.
     pub attempt: AttemptId,
-    /// Whether its work stays.
+    /// Whether its changes stay or are undone.
     pub result: AttemptResult,
 }
 
@@ -230,7 +230,7 @@ pub struct AdvisorAnswered {
     /// The model that was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// What it wants the agent to do.
+    /// The instruction for the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instruction: Option<Payload>,
     /// Why there is no answer.
@@ -238,49 +238,49 @@ pub struct AdvisorAnswered {
     pub error: Option<Payload>,
 }
 
-/// Another model goes on with the work.
+/// Another model continues the work.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ModelChanged {
-    /// The one before.
+    /// The model before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The one that goes on.
+    /// The model that continues.
     pub to: String,
-    /// Why: a word, of which some are known.
+    /// The reason: one of the listed words, or a word of the adapter.
     pub reason: ChangeReason,
 }
 
-/// A person steers from outside the agent.
+/// A person controls the session from outside the agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Control {
-    /// What they want.
-    pub action: Action,
-    /// Who they are.
+    /// The command.
+    pub action: ControlAction,
+    /// The name of the person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Why they want it.
+    /// The reason the person gives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// The call that is granted or refused; the last that was asked about if left out.
+    /// The call that is granted or refused; if missing, the last one that a person was asked about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<CallId>,
-    /// The same, by the number of the record in which a person was asked.
+    /// The same call, by the number of the record that asked the person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ask: Option<u64>,
-    /// How long a grant holds; once where it is left out.
+    /// How long a grant is valid, in seconds; if missing, for one call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<u64>,
-    /// The constraint that is ended.
+    /// The id of the constraint that is ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub constraint: Option<String>,
 }
 
-/// The agent is gone.
+/// The agent process ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct SessionEnded {
-    /// What kept it from going on, where its supervisor gave up.
+    /// The reason the supervisor gave up, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub failure: Option<Failure>,
+    pub failure: Option<RunFailure>,
 }
 
 macro_rules! into_kind {

@@ -1,19 +1,18 @@
-//! Numbers that are not whole, compared by their digits: no float takes part in
-//! a decision.
+//! Decimal numbers, compared by their digits. Floats must not take part in a decision.
 
 use alloc::string::String;
 use core::cmp::Ordering;
 
-/// A number as `0.digits × 10^exponent`, without zeros at either end.
+/// A number as `0.digits × 10^exponent`. The digits have no zeros at either end.
 #[derive(Debug, PartialEq, Eq)]
-struct Decimal {
+struct ExprDecimal {
     negative: bool,
     digits: String,
     exponent: i64,
 }
 
-impl Decimal {
-    /// Reads the form JSON gives a number: `-12.5e-3`.
+impl ExprDecimal {
+    /// Parses a number in the form that JSON uses: `-12.5e-3`.
     fn parse(text: &str) -> Option<Self> {
         let (negative, text) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -54,14 +53,14 @@ impl Decimal {
     }
 }
 
-/// Compares two numbers, or says that one of the texts is none.
-pub(super) fn compare(a: &str, b: &str) -> Option<Ordering> {
-    Some(Decimal::parse(a)?.compare(&Decimal::parse(b)?))
+/// Compares two numbers. The result is `None` if one of the texts is not a number.
+pub(super) fn compare_decimals(a: &str, b: &str) -> Option<Ordering> {
+    Some(ExprDecimal::parse(a)?.compare(&ExprDecimal::parse(b)?))
 }
 
-/// The number without what is behind its point, where it is small enough.
-pub(super) fn whole(text: &str) -> Option<i64> {
-    let Decimal { negative, mut digits, exponent } = Decimal::parse(text)?;
+/// The part of a number before the decimal point, if it fits into an `i64`.
+pub(super) fn truncate_decimal(text: &str) -> Option<i64> {
+    let ExprDecimal { negative, mut digits, exponent } = ExprDecimal::parse(text)?;
     if exponent <= 0 {
         return Some(0);
     }
@@ -83,28 +82,31 @@ mod tests {
         let ascending = ["-1e3", "-999.5", "-0.001", "0", "1e-9", "0.1", "0.10000001", "1.5", "15"];
         for (i, a) in ascending.iter().enumerate() {
             for (j, b) in ascending.iter().enumerate() {
-                assert_eq!(compare(a, b), Some(i.cmp(&j)), "{a} {b}");
+                assert_eq!(compare_decimals(a, b), Some(i.cmp(&j)), "{a} {b}");
             }
         }
         for (a, b) in [("1.0", "1"), ("-0.0", "0"), ("1e2", "100"), ("0.5e1", "5.000"), ("00", "0")]
         {
-            assert_eq!(compare(a, b), Some(Ordering::Equal), "{a} {b}");
+            assert_eq!(compare_decimals(a, b), Some(Ordering::Equal), "{a} {b}");
         }
-        // A float has neither: these two would be the same.
-        assert_eq!(compare("9007199254740993", "9007199254740992.0"), Some(Ordering::Greater));
-        for none in ["", "-", ".5", "1e", "1e99999999999", "0x1", "NaN"] {
-            assert_eq!(compare(none, "1"), None, "{none}");
+        // Floats could not tell these two numbers apart.
+        assert_eq!(
+            compare_decimals("9007199254740993", "9007199254740992.0"),
+            Some(Ordering::Greater)
+        );
+        for invalid in ["", "-", ".5", "1e", "1e99999999999", "0x1", "NaN"] {
+            assert_eq!(compare_decimals(invalid, "1"), None, "{invalid}");
         }
     }
 
     #[test]
-    fn a_whole_number_is_cut_from_a_decimal_not_rounded() {
-        assert_eq!(whole("1.99"), Some(1));
-        assert_eq!(whole("-1.99"), Some(-1));
-        assert_eq!(whole("1.5e3"), Some(1500));
-        assert_eq!(whole("0.004"), Some(0));
-        assert_eq!(whole("-9223372036854775808.5"), Some(i64::MIN));
-        assert_eq!(whole("9223372036854775808"), None);
-        assert_eq!(whole("1e300"), None);
+    fn a_decimal_is_truncated_to_a_whole_number_not_rounded() {
+        assert_eq!(truncate_decimal("1.99"), Some(1));
+        assert_eq!(truncate_decimal("-1.99"), Some(-1));
+        assert_eq!(truncate_decimal("1.5e3"), Some(1500));
+        assert_eq!(truncate_decimal("0.004"), Some(0));
+        assert_eq!(truncate_decimal("-9223372036854775808.5"), Some(i64::MIN));
+        assert_eq!(truncate_decimal("9223372036854775808"), None);
+        assert_eq!(truncate_decimal("1e300"), None);
     }
 }

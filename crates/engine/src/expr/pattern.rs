@@ -1,71 +1,70 @@
-//! Regular expressions as small programs, run in linear time.
+//! Regular expressions as small programs that run in linear time.
 //!
-//! All ways through a program are followed side by side, one character at a
-//! time (Thompson's construction): no text can make a pattern take long, and
-//! what it does take is counted.
+//! All paths through a program are followed in parallel, one character at a time (Thompson's
+//! construction). So no text can make a pattern slow, and each instruction is counted.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-/// How many instructions a pattern may be made of.
-pub const PROGRAM_MAX: usize = 2_048;
+/// How many instructions a pattern may have.
+pub const PATTERN_INSTRUCTIONS_MAX: usize = 2_048;
 
-/// How many instructions cost one step: they are small beside other steps.
-const INSTS_PER_STEP: usize = 4;
+/// How many instructions cost one step. They are cheap compared with other steps.
+const INSTRUCTIONS_PER_STEP: usize = 4;
 
-/// A regular expression that looks for a match anywhere in a text.
+/// A regular expression that may match anywhere in a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pattern {
-    program: Vec<Inst>,
-    /// Sorted ranges of characters, named by the instructions.
+pub struct ExprPattern {
+    program: Vec<PatternInstruction>,
+    /// Sorted ranges of characters. Instructions refer to them by number.
     classes: Vec<Vec<(char, char)>>,
-    /// The ASCII characters a match can begin with, where it can't be empty.
+    /// The ASCII characters with which a match can begin; `None` if a match can be empty.
     first: Option<(u64, u64)>,
 }
 
-/// One instruction. The one after it comes next, unless it says otherwise; a
-/// match is found where the program ends.
+/// One instruction. The next one follows unless the instruction jumps. A match is found when the
+/// program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Inst {
-    /// Takes this character.
+pub enum PatternInstruction {
+    /// Consumes this character.
     Char(char),
-    /// Takes any character.
+    /// Consumes any character.
     Any,
-    /// Takes any character but a line feed.
+    /// Consumes any character except a line feed.
     NotNewline,
-    /// Takes a character of this class.
+    /// Consumes a character of this class.
     Class(u16),
-    /// Goes on only at such a place.
-    Look(Look),
-    /// Goes on at another instruction.
+    /// Continues only if the condition is true at this position.
+    Look(PatternAnchor),
+    /// Continues at another instruction.
     Jump(u16),
-    /// Goes on at the next instruction and at another.
+    /// Continues at the next instruction and at another one.
     Fork(u16),
 }
 
-/// A place between two characters.
+/// A condition on a position between two characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Look {
-    /// Where the text begins.
+pub enum PatternAnchor {
+    /// The text begins.
     Start,
-    /// Where the text ends.
+    /// The text ends.
     End,
-    /// Where a line begins.
+    /// A line begins.
     LineStart,
-    /// Where a line ends.
+    /// A line ends.
     LineEnd,
-    /// Where a word of ASCII letters, digits and underscores begins or ends.
+    /// A word of ASCII letters, digits and underscores begins or ends.
     Boundary,
-    /// Anywhere else.
+    /// No such word begins or ends.
     NotBoundary,
 }
 
-impl Look {
-    fn is_at(self, before: Option<char>, after: Option<char>) -> bool {
+impl PatternAnchor {
+    fn matches_at(self, before: Option<char>, after: Option<char>) -> bool {
         let word = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_');
         match self {
             Self::Start => before.is_none(),
@@ -78,33 +77,34 @@ impl Look {
     }
 }
 
-impl Pattern {
-    /// Makes a pattern of its instructions.
-    pub fn new(program: Vec<Inst>, classes: Vec<Vec<(char, char)>>) -> Self {
+impl ExprPattern {
+    /// Creates a pattern from its instructions.
+    pub fn new(program: Vec<PatternInstruction>, classes: Vec<Vec<(char, char)>>) -> Self {
         let mut pattern = Self { program, classes, first: None };
-        pattern.first = pattern.beginnings();
+        pattern.first = pattern.first_ascii_chars();
         pattern
     }
 
-    /// Whether the pattern is found in `text`; `spend` is told of the work.
-    pub(super) fn is_found<E>(
+    /// Whether the pattern matches somewhere in `text`. `spend` is called with the work that was
+    /// done.
+    pub(super) fn matches_somewhere<E>(
         &self,
         text: &str,
         mut spend: impl FnMut(usize) -> Result<(), E>,
     ) -> Result<bool, E> {
         spend(self.program.len() / 16)?;
-        // Mostly no match can begin anywhere, and nothing has to be followed.
-        if self.first.is_some() && self.hopeless(text, None) == text.len() {
+        // Usually no match can begin anywhere in the text, and no instruction has to be followed.
+        if self.first.is_some() && self.unmatchable_prefix_len(text, None) == text.len() {
             spend(text.len() / 16)?;
             return Ok(false);
         }
-        let mut threads = Threads::new(self.program.len());
+        let mut threads = PatternThreads::new(self.program.len());
         let mut rest = text;
         let mut before = None;
         let mut followed = 0;
         loop {
             if threads.open.is_empty() && !rest.is_empty() {
-                let skipped = self.hopeless(rest, before);
+                let skipped = self.unmatchable_prefix_len(rest, before);
                 if skipped > 0 {
                     spend(skipped / 16)?;
                     let (past, left) = rest.split_at_checked(skipped).unwrap_or((rest, ""));
@@ -115,84 +115,91 @@ impl Pattern {
             threads.start(0);
             while let Some(at) = threads.next() {
                 followed += 1;
-                if self.follow(at, before, after, &mut threads) == Outcome::Found {
+                if self.follow_instruction(at, before, after, &mut threads) == ThreadOutcome::Found
+                {
                     return Ok(true);
                 }
             }
-            spend(followed / INSTS_PER_STEP)?;
-            followed %= INSTS_PER_STEP;
+            spend(followed / INSTRUCTIONS_PER_STEP)?;
+            followed %= INSTRUCTIONS_PER_STEP;
             let Some(c) = after else { return Ok(false) };
-            threads.turn();
+            threads.advance();
             before = after;
             rest = rest.get(c.len_utf8()..).unwrap_or("");
         }
     }
 
-    /// How much of `rest` no match can begin in.
-    fn hopeless(&self, rest: &str, before: Option<char>) -> usize {
-        if before.is_some() && self.program.first() == Some(&Inst::Look(Look::Start)) {
+    /// How many bytes at the start of `rest` can't be the beginning of a match.
+    fn unmatchable_prefix_len(&self, rest: &str, before: Option<char>) -> usize {
+        if before.is_some()
+            && self.program.first() == Some(&PatternInstruction::Look(PatternAnchor::Start))
+        {
             return rest.len();
         }
         let Some(first) = self.first else { return 0 };
-        rest.bytes().position(|b| !b.is_ascii() || is_in(first, b)).unwrap_or(rest.len())
+        rest.bytes().position(|b| !b.is_ascii() || is_in_ascii_set(first, b)).unwrap_or(rest.len())
     }
 
-    fn follow(
+    fn follow_instruction(
         &self,
         at: u16,
         before: Option<char>,
         after: Option<char>,
-        threads: &mut Threads,
-    ) -> Outcome {
-        let Some(inst) = self.program.get(usize::from(at)) else { return Outcome::Found };
+        threads: &mut PatternThreads,
+    ) -> ThreadOutcome {
+        let Some(inst) = self.program.get(usize::from(at)) else { return ThreadOutcome::Found };
         let next = at.saturating_add(1);
         match *inst {
-            Inst::Jump(to) => threads.start(to),
-            Inst::Fork(to) => {
+            PatternInstruction::Jump(to) => threads.start(to),
+            PatternInstruction::Fork(to) => {
                 threads.start(next);
                 threads.start(to);
             }
-            Inst::Look(look) if look.is_at(before, after) => threads.start(next),
-            Inst::Look(_) => {}
-            takes => {
-                if after.is_some_and(|c| self.takes(takes, c)) {
+            PatternInstruction::Look(look) if look.matches_at(before, after) => threads.start(next),
+            PatternInstruction::Look(_) => {}
+            consuming => {
+                if after.is_some_and(|c| self.accepts_char(consuming, c)) {
                     threads.waiting.push(next);
                 }
             }
         }
-        Outcome::Open
+        ThreadOutcome::Open
     }
 
-    fn takes(&self, inst: Inst, c: char) -> bool {
+    fn accepts_char(&self, inst: PatternInstruction, c: char) -> bool {
         match inst {
-            Inst::Char(wanted) => c == wanted,
-            Inst::Any => true,
-            Inst::NotNewline => c != '\n',
-            Inst::Class(class) => self.classes.get(usize::from(class)).is_some_and(|ranges| {
-                let at = ranges.partition_point(|(_, last)| *last < c);
-                ranges.get(at).is_some_and(|(first, _)| *first <= c)
-            }),
-            Inst::Look(_) | Inst::Jump(_) | Inst::Fork(_) => false,
+            PatternInstruction::Char(expected) => c == expected,
+            PatternInstruction::Any => true,
+            PatternInstruction::NotNewline => c != '\n',
+            PatternInstruction::Class(class) => {
+                self.classes.get(usize::from(class)).is_some_and(|ranges| {
+                    let at = ranges.partition_point(|(_, last)| *last < c);
+                    ranges.get(at).is_some_and(|(first, _)| *first <= c)
+                })
+            }
+            PatternInstruction::Look(_)
+            | PatternInstruction::Jump(_)
+            | PatternInstruction::Fork(_) => false,
         }
     }
 
-    /// The ASCII characters a match can begin with, unless it can be empty.
-    fn beginnings(&self) -> Option<(u64, u64)> {
-        let mut threads = Threads::new(self.program.len());
+    /// The ASCII characters with which a match can begin; `None` if a match can be empty.
+    fn first_ascii_chars(&self) -> Option<(u64, u64)> {
+        let mut threads = PatternThreads::new(self.program.len());
         let mut first = (0, 0);
         threads.start(0);
         while let Some(at) = threads.next() {
             let next = at.saturating_add(1);
             match *self.program.get(usize::from(at))? {
-                Inst::Jump(to) => threads.start(to),
-                Inst::Fork(to) => {
+                PatternInstruction::Jump(to) => threads.start(to),
+                PatternInstruction::Fork(to) => {
                     threads.start(next);
                     threads.start(to);
                 }
-                Inst::Look(_) => threads.start(next),
-                takes => {
+                PatternInstruction::Look(_) => threads.start(next),
+                consuming => {
                     for b in 0..128_u8 {
-                        if self.takes(takes, char::from(b)) {
+                        if self.accepts_char(consuming, char::from(b)) {
                             let half = if b < 64 { &mut first.0 } else { &mut first.1 };
                             *half |= 1 << (b % 64);
                         }
@@ -204,44 +211,44 @@ impl Pattern {
     }
 }
 
-fn is_in((low, high): (u64, u64), b: u8) -> bool {
+fn is_in_ascii_set((low, high): (u64, u64), b: u8) -> bool {
     let half = if b < 64 { low } else { high };
     half >> (b % 64) & 1 == 1
 }
 
 #[derive(PartialEq, Eq)]
-enum Outcome {
+enum ThreadOutcome {
     Found,
     Open,
 }
 
-/// Where in the program the ways through it are.
-struct Threads {
-    /// To be followed at this place of the text.
+/// The instructions that are followed in parallel.
+struct PatternThreads {
+    /// Instructions to follow at the current position of the text.
     open: Vec<u16>,
-    /// To be followed at the next place of the text.
+    /// Instructions to follow at the next position of the text.
     waiting: Vec<u16>,
-    /// The last place at which an instruction was followed: each is once a place,
-    /// so one place costs at most one run through the program.
-    seen: Vec<usize>,
-    place: usize,
+    /// The last position at which each instruction was followed. An instruction is followed once
+    /// per position, so one position costs at most one pass through the program.
+    followed_at: Vec<usize>,
+    position: usize,
 }
 
-impl Threads {
+impl PatternThreads {
     fn new(instructions: usize) -> Self {
-        // One more than there are instructions: the end.
+        // One more than the number of instructions, for the end of the program.
         let seen = vec![0; instructions.saturating_add(1)];
-        Self { open: Vec::new(), waiting: Vec::new(), seen, place: 1 }
+        Self { open: Vec::new(), waiting: Vec::new(), followed_at: seen, position: 1 }
     }
 
     fn start(&mut self, at: u16) {
-        match self.seen.get_mut(usize::from(at)) {
-            Some(seen) if *seen == self.place => {}
+        match self.followed_at.get_mut(usize::from(at)) {
+            Some(seen) if *seen == self.position => {}
             Some(seen) => {
-                *seen = self.place;
+                *seen = self.position;
                 self.open.push(at);
             }
-            // Only a damaged pattern leads here.
+            // Only a damaged pattern jumps to an instruction that does not exist.
             None => {}
         }
     }
@@ -250,9 +257,9 @@ impl Threads {
         self.open.pop()
     }
 
-    /// Moves on to the next place.
-    fn turn(&mut self) {
-        self.place += 1;
+    /// Moves to the next position of the text.
+    fn advance(&mut self) {
+        self.position += 1;
         let mut waiting = core::mem::take(&mut self.waiting);
         for at in waiting.drain(..) {
             self.start(at);

@@ -1,4 +1,4 @@
-//! Values of a condition, borrowed from the call wherever they can be.
+//! Values of a condition. They borrow from the call where possible.
 
 use alloc::rc::Rc;
 use alloc::string::{String, ToString};
@@ -6,37 +6,37 @@ use core::ops::Deref;
 
 /// A value. Maps are ordered by their keys.
 #[derive(Debug, Clone)]
-pub enum Value<'a> {
+pub enum ExprValue<'a> {
     /// `null`.
     Null,
     /// `true` or `false`.
     Bool(bool),
     /// A whole number.
     Int(i64),
-    /// Any other number, in the form JSON gives it.
-    Decimal(Text<'a>),
+    /// Any other number, in the form that JSON uses.
+    Decimal(ExprText<'a>),
     /// A text.
-    Text(Text<'a>),
+    Text(ExprText<'a>),
     /// A list.
-    List(Rc<[Value<'a>]>),
-    /// A list of texts that lie elsewhere.
+    List(Rc<[ExprValue<'a>]>),
+    /// A borrowed list of texts.
     Texts(&'a [String]),
     /// A map, sorted by key, each key once.
-    Map(Rc<[(Text<'a>, Value<'a>)]>),
-    /// A value of JSON that lies elsewhere.
+    Map(Rc<[(ExprText<'a>, ExprValue<'a>)]>),
+    /// A borrowed JSON value.
     Json(&'a serde_json::Value),
 }
 
-/// A text, borrowed or shared, so that no copy of a value copies it.
+/// A text, borrowed or shared, so that copying a value never copies the text.
 #[derive(Debug, Clone)]
-pub enum Text<'a> {
-    /// A text that lies elsewhere.
+pub enum ExprText<'a> {
+    /// A borrowed text.
     Borrowed(&'a str),
-    /// A text that was made.
+    /// A computed text.
     Shared(Rc<str>),
 }
 
-impl Deref for Text<'_> {
+impl Deref for ExprText<'_> {
     type Target = str;
 
     fn deref(&self) -> &str {
@@ -47,39 +47,39 @@ impl Deref for Text<'_> {
     }
 }
 
-impl From<String> for Text<'_> {
+impl From<String> for ExprText<'_> {
     fn from(text: String) -> Self {
         Self::Shared(text.into())
     }
 }
 
-impl<'a> Value<'a> {
-    /// A text that lies elsewhere.
+impl<'a> ExprValue<'a> {
+    /// A borrowed text.
     pub fn text(text: &'a str) -> Self {
-        Self::Text(Text::Borrowed(text))
+        Self::Text(ExprText::Borrowed(text))
     }
 
-    /// A list of texts that lie elsewhere.
+    /// A list of borrowed texts.
     pub fn texts(texts: impl IntoIterator<Item = &'a str>) -> Self {
         texts.into_iter().map(Self::text).collect()
     }
 
-    /// The same value, as JSON only where that is a list or a map.
-    pub(super) fn plain(self) -> Self {
+    /// The same value, which is JSON only if it is a list or a map.
+    pub(super) fn without_json_scalar(self) -> Self {
         let Self::Json(json) = self else { return self };
         match json {
             serde_json::Value::Null => Self::Null,
             serde_json::Value::Bool(truth) => Self::Bool(*truth),
             serde_json::Value::Number(number) => match number.as_i64() {
                 Some(whole) => Self::Int(whole),
-                None => Self::Decimal(Text::from(number.to_string())),
+                None => Self::Decimal(ExprText::from(number.to_string())),
             },
             serde_json::Value::String(text) => Self::text(text),
             serde_json::Value::Array(_) | serde_json::Value::Object(_) => self,
         }
     }
 
-    /// What it is, in words.
+    /// The type of the value, for people.
     pub(super) fn describe(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -92,78 +92,78 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The items, where it is a list.
-    pub(super) fn items(&self) -> Option<Items<'_, 'a>> {
+    /// The items, if the value is a list.
+    pub(super) fn items(&self) -> Option<ListItems<'_, 'a>> {
         match self {
-            Self::List(values) => Some(Items::Values(values)),
-            Self::Texts(texts) => Some(Items::Texts(texts)),
-            Self::Json(serde_json::Value::Array(values)) => Some(Items::Json(values)),
+            Self::List(values) => Some(ListItems::Values(values)),
+            Self::Texts(texts) => Some(ListItems::Texts(texts)),
+            Self::Json(serde_json::Value::Array(values)) => Some(ListItems::Json(values)),
             _ => None,
         }
     }
 
-    /// The entries, where it is a map.
-    pub(super) fn entries(&self) -> Option<Entries<'_, 'a>> {
+    /// The entries, if the value is a map.
+    pub(super) fn entries(&self) -> Option<MapEntries<'_, 'a>> {
         match self {
-            Self::Map(entries) => Some(Entries::Values(entries)),
-            Self::Json(serde_json::Value::Object(map)) => Some(Entries::Json(map)),
+            Self::Map(entries) => Some(MapEntries::Values(entries)),
+            Self::Json(serde_json::Value::Object(map)) => Some(MapEntries::Json(map)),
             _ => None,
         }
     }
 }
 
-impl From<bool> for Value<'_> {
+impl From<bool> for ExprValue<'_> {
     fn from(truth: bool) -> Self {
         Self::Bool(truth)
     }
 }
 
-impl From<i64> for Value<'_> {
+impl From<i64> for ExprValue<'_> {
     fn from(number: i64) -> Self {
         Self::Int(number)
     }
 }
 
-impl<'a> From<&'a str> for Value<'a> {
+impl<'a> From<&'a str> for ExprValue<'a> {
     fn from(text: &'a str) -> Self {
         Self::text(text)
     }
 }
 
-impl From<String> for Value<'_> {
+impl From<String> for ExprValue<'_> {
     fn from(text: String) -> Self {
-        Self::Text(Text::from(text))
+        Self::Text(ExprText::from(text))
     }
 }
 
-impl<'a> From<&'a [String]> for Value<'a> {
+impl<'a> From<&'a [String]> for ExprValue<'a> {
     fn from(texts: &'a [String]) -> Self {
         Self::Texts(texts)
     }
 }
 
-impl<'a> From<&'a serde_json::Value> for Value<'a> {
+impl<'a> From<&'a serde_json::Value> for ExprValue<'a> {
     fn from(json: &'a serde_json::Value) -> Self {
         Self::Json(json)
     }
 }
 
-impl<'a> FromIterator<Value<'a>> for Value<'a> {
-    fn from_iter<T: IntoIterator<Item = Value<'a>>>(values: T) -> Self {
+impl<'a> FromIterator<ExprValue<'a>> for ExprValue<'a> {
+    fn from_iter<T: IntoIterator<Item = ExprValue<'a>>>(values: T) -> Self {
         Self::List(values.into_iter().collect())
     }
 }
 
-/// The items of a list, wherever they lie.
+/// The items of a list, in any representation.
 #[derive(Clone, Copy)]
-pub(super) enum Items<'i, 'a> {
-    Values(&'i [Value<'a>]),
+pub(super) enum ListItems<'i, 'a> {
+    Values(&'i [ExprValue<'a>]),
     Texts(&'a [String]),
     Json(&'a [serde_json::Value]),
 }
 
-impl<'i, 'a> Items<'i, 'a> {
-    pub(super) fn iter(self) -> impl Iterator<Item = Value<'a>> + use<'i, 'a> {
+impl<'i, 'a> ListItems<'i, 'a> {
+    pub(super) fn iter(self) -> impl Iterator<Item = ExprValue<'a>> + use<'i, 'a> {
         (0..self.len()).map_while(move |at| self.get(at))
     }
 
@@ -175,23 +175,25 @@ impl<'i, 'a> Items<'i, 'a> {
         }
     }
 
-    pub(super) fn get(self, at: usize) -> Option<Value<'a>> {
+    pub(super) fn get(self, at: usize) -> Option<ExprValue<'a>> {
         match self {
-            Self::Values(values) => values.get(at).map(|value| value.clone().plain()),
-            Self::Texts(texts) => texts.get(at).map(|text| Value::text(text)),
-            Self::Json(values) => values.get(at).map(|json| Value::Json(json).plain()),
+            Self::Values(values) => values.get(at).map(|value| value.clone().without_json_scalar()),
+            Self::Texts(texts) => texts.get(at).map(|text| ExprValue::text(text)),
+            Self::Json(values) => {
+                values.get(at).map(|json| ExprValue::Json(json).without_json_scalar())
+            }
         }
     }
 }
 
-/// The entries of a map, wherever they lie.
+/// The entries of a map, in any representation.
 #[derive(Clone, Copy)]
-pub(super) enum Entries<'i, 'a> {
-    Values(&'i [(Text<'a>, Value<'a>)]),
+pub(super) enum MapEntries<'i, 'a> {
+    Values(&'i [(ExprText<'a>, ExprValue<'a>)]),
     Json(&'a serde_json::Map<String, serde_json::Value>),
 }
 
-impl<'i, 'a> Entries<'i, 'a> {
+impl<'i, 'a> MapEntries<'i, 'a> {
     pub(super) fn len(self) -> usize {
         match self {
             Self::Values(entries) => entries.len(),
@@ -199,25 +201,27 @@ impl<'i, 'a> Entries<'i, 'a> {
         }
     }
 
-    pub(super) fn get(self, key: &str) -> Option<Value<'a>> {
+    pub(super) fn get(self, key: &str) -> Option<ExprValue<'a>> {
         match self {
             Self::Values(entries) => {
-                let at = entries.binary_search_by(|(known, _)| (**known).cmp(key)).ok()?;
-                entries.get(at).map(|(_, value)| value.clone().plain())
+                let at = entries.binary_search_by(|(existing, _)| (**existing).cmp(key)).ok()?;
+                entries.get(at).map(|(_, value)| value.clone().without_json_scalar())
             }
-            Self::Json(map) => map.get(key).map(|json| Value::Json(json).plain()),
+            Self::Json(map) => map.get(key).map(|json| ExprValue::Json(json).without_json_scalar()),
         }
     }
 
-    pub(super) fn iter(self) -> impl Iterator<Item = (Text<'a>, Value<'a>)> + use<'i, 'a> {
+    pub(super) fn iter(self) -> impl Iterator<Item = (ExprText<'a>, ExprValue<'a>)> + use<'i, 'a> {
         let (values, json) = match self {
             Self::Values(entries) => (Some(entries), None),
             Self::Json(map) => (None, Some(map)),
         };
         let values = values.unwrap_or_default().iter();
         let json = json.into_iter().flatten();
-        values
-            .map(|(key, value)| (key.clone(), value.clone().plain()))
-            .chain(json.map(|(key, value)| (Text::Borrowed(key), Value::from(value).plain())))
+        values.map(|(key, value)| (key.clone(), value.clone().without_json_scalar())).chain(
+            json.map(|(key, value)| {
+                (ExprText::Borrowed(key), ExprValue::from(value).without_json_scalar())
+            }),
+        )
     }
 }

@@ -1,4 +1,4 @@
-//! Answers to queries, one by one, as a source of facts gives them.
+//! Answers to single queries, as a source of facts gives them.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     CheckFact, DefinitionFact, Facts, FeedbackFact, FileFact, GitFact, PinsFact, PolicyFact, Query,
-    ReloadFact, Tracked, VerificationFact, WatchedFact,
+    ReloadFact, TrackedFile, VerificationFact, WatchedFact,
 };
 
 /// The answer to one [`Query`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "fact", content = "value", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Fact {
-    /// The source cannot tell.
+    /// The source does not know the answer.
     Unknown,
     /// Answers [`Query::File`].
     File(FileFact),
-    /// Answers [`Query::Watched`]: the files that are not as they are remembered.
+    /// Answers [`Query::Watched`]: the files that changed since they were last checked.
     Watched(BTreeMap<String, WatchedFact>),
-    /// Answers [`Query::Changed`]: the files that are not as they are remembered.
+    /// Answers [`Query::Changed`]: the files that changed since the agent last read them.
     Changed(BTreeMap<String, FileFact>),
     /// Answers [`Query::Git`].
     Git(GitFact),
@@ -40,14 +40,14 @@ pub enum Fact {
     Reload(ReloadFact),
     /// Answers [`Query::Pins`].
     Pins(PinsFact),
-    /// Answers [`Query::Protect`]: the files that are there.
+    /// Answers [`Query::Protect`]: the files that exist.
     Protect(BTreeMap<String, WatchedFact>),
 }
 
 /// A fact that does not answer the query it was given for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the query `{query}` was answered with the fact `{fact}`")]
-pub struct WrongFact {
+pub struct WrongFactError {
     /// The name of the query.
     pub query: &'static str,
     /// The name of the fact.
@@ -99,20 +99,21 @@ impl Fact {
 }
 
 impl Facts {
-    /// Takes the answer to a query. A fact about something else is refused, and changes nothing.
-    pub fn learn(&mut self, query: &Query, fact: Fact) -> Result<(), WrongFact> {
-        let wrong = WrongFact { query: query.name(), fact: fact.name() };
+    /// Adds the answer to a query. A fact that does not answer the query is refused and changes
+    /// nothing.
+    pub fn add_answer(&mut self, query: &Query, fact: Fact) -> Result<(), WrongFactError> {
+        let wrong = WrongFactError { query: query.name(), fact: fact.name() };
         match (query, fact) {
             (Query::File { path, .. }, Fact::File(fact)) => {
                 self.files.insert(path.clone(), fact);
             }
-            (Query::Watched { files, .. }, Fact::Watched(found)) if are_of(&found, files) => {
+            (Query::Watched { files, .. }, Fact::Watched(found)) if are_among(&found, files) => {
                 self.watched = Some(found);
             }
-            (Query::Changed { files }, Fact::Changed(found)) if are_of(&found, files) => {
+            (Query::Changed { files }, Fact::Changed(found)) if are_among(&found, files) => {
                 self.changed = Some(found);
             }
-            (Query::Protect { files }, Fact::Protect(found)) if are_of(&found, files) => {
+            (Query::Protect { files }, Fact::Protect(found)) if are_among(&found, files) => {
                 self.protects = Some(found);
             }
             (Query::Git { dir }, Fact::Git(fact)) => {
@@ -144,10 +145,10 @@ impl Facts {
         Ok(())
     }
 
-    /// The recorded answer to a query, as a source of facts would give it. A record does not
-    /// keep that a query found nothing.
-    pub fn recall(&self, query: &Query) -> Fact {
-        let known = match query {
+    /// The recorded answer to a query, as a source of facts would give it. If a query for a list
+    /// found nothing, the record does not contain it, so the answer is an empty list.
+    pub fn recorded_answer(&self, query: &Query) -> Fact {
+        let recorded = match query {
             Query::File { path, .. } => self.files.get(path).cloned().map(Fact::File),
             Query::Watched { .. } => Some(Fact::Watched(self.watched.clone().unwrap_or_default())),
             Query::Changed { .. } => Some(Fact::Changed(self.changed.clone().unwrap_or_default())),
@@ -168,12 +169,12 @@ impl Facts {
             Query::Reload => self.reload.clone().map(Fact::Reload),
             Query::Pins { .. } => Some(Fact::Pins(self.pins.clone().unwrap_or_default())),
         };
-        known.unwrap_or(Fact::Unknown)
+        recorded.unwrap_or(Fact::Unknown)
     }
 }
 
-/// Whether everything that was found is among the files that were asked about.
-fn are_of<T>(found: &BTreeMap<String, T>, asked: &[Tracked]) -> bool {
+/// Whether all paths of an answer are among the files that were queried.
+fn are_among<T>(found: &BTreeMap<String, T>, asked: &[TrackedFile]) -> bool {
     found.keys().all(|path| asked.iter().any(|file| file.path == *path))
 }
 

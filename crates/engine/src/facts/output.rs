@@ -1,25 +1,25 @@
-//! What an adapter can show instead of what a tool gave back.
+//! What an adapter can show instead of the complete output of a tool.
 
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-/// An output of which something else can be shown. The adapter has made it; whether it
-/// is used is decided.
+/// A replacement for an output. The adapter has prepared it, and the engine decides whether it is
+/// shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OutputFact {
-    /// How long the output is.
+    /// The length of the complete output.
     pub bytes: u64,
-    /// How long what can be shown instead is.
+    /// The length of the replacement.
     pub shown: u64,
-    /// Why it could not be kept.
+    /// Why the complete output could not be saved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// Whether it names paths in the workspace that can be told relative to it.
+    /// Whether the output contains workspace paths that can be shown as relative paths.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub relative: bool,
-    /// Where all of it lies.
+    /// The file that contains the complete output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
 }

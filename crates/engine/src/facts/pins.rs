@@ -1,4 +1,4 @@
-//! Whom a person has approved.
+//! The agents that a person has approved.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,21 +11,22 @@ use crate::digest::Digest;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PinsFact {
-    /// Whether any is approved for it, in whatever workflow; if none is, none is demanded.
+    /// Whether any agent is approved for the definition, in any workflow. If not, no approval is
+    /// required.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub demanded: bool,
-    /// The checksums of those that may work here.
+    /// The checksums of the agents that may work here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checksums: Vec<Digest>,
-    /// Why nobody can tell.
+    /// Why the approvals can't be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub broken: Option<String>,
 }
 
 impl PinsFact {
-    /// That nothing was approved is nothing to write down.
+    /// An empty fact is not written to the record.
     #[expect(clippy::ref_option, reason = "serde calls it with this")]
-    pub(super) fn says_nothing(fact: &Option<Self>) -> bool {
+    pub(super) fn is_none_or_default(fact: &Option<Self>) -> bool {
         fact.as_ref().is_none_or(|fact| *fact == Self::default())
     }
 }

@@ -1,4 +1,4 @@
-//! What the engine asks before it can decide.
+//! The queries: questions that the engine asks before it can decide.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -14,214 +14,216 @@ use crate::time::Timestamp;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "query", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Query {
-    /// What is this file?
+    /// What is at this path?
     File {
-        /// Its canonical path: relative to the workspace, or absolute outside.
+        /// The canonical path: relative to the workspace, or absolute if it is outside.
         path: String,
-        /// What has to be known of it.
-        wants: Wants,
+        /// Which details the answer must contain.
+        wants: FileDetails,
     },
-    /// Which of these protected files are not as they are remembered? Those
-    /// that are there have to be kept, so that they can be given back.
+    /// Which of these protected files changed? The runtime must save the contents of the files that
+    /// exist, so that it can restore them.
     Watched {
-        /// The files; one that was not there looks like 0.
-        files: Vec<Tracked>,
-        /// When they were looked at last.
+        /// The files; a file that did not exist has the stamp 0.
+        files: Vec<TrackedFile>,
+        /// When they were last checked.
         since: Option<Timestamp>,
     },
-    /// Which of these files are not as they are remembered?
+    /// Which of these files changed?
     Changed {
         /// The files.
-        files: Vec<Tracked>,
+        files: Vec<TrackedFile>,
     },
-    /// What is the state of the repository that holds this directory?
+    /// What is the state of the repository that contains this directory?
     Git {
-        /// The directory: canonical, as a path of [`Query::File`].
+        /// The directory: a canonical path as in [`Query::File`].
         dir: String,
     },
     /// Does the repository ignore this path?
     Ignored {
-        /// Its canonical path.
+        /// The canonical path.
         path: String,
     },
-    /// How does a verification by command stand? It is started if it is not
-    /// there, and goes on by itself.
+    /// What is the state of a verification by command? If it is not running, the runtime starts it.
+    /// It then continues in the background.
     Verification {
-        /// The number of the run; no two have the same.
+        /// The number of the run. It is unique.
         run: u64,
         /// The command line.
         line: String,
-        /// How long it may take.
+        /// The timeout.
         timeout_seconds: u32,
     },
-    /// What does a custom feedback provider say?
+    /// What is the message of a custom feedback provider?
     Feedback {
         /// The number of the provider.
         number: u16,
-        /// The provider.
+        /// The name of the provider.
         name: String,
-        /// What it may look at.
+        /// The data that the provider may use.
         view: FeedbackView,
     },
-    /// May this call run, says a custom policy?
+    /// Does a custom policy allow this call?
     PolicyCheck {
-        /// The number of the instance.
+        /// The number of the policy instance.
         number: u16,
-        /// The policy.
+        /// The name of the policy.
         name: String,
         /// Its state.
         state: String,
         /// The call.
         call: CallView,
     },
-    /// What does a custom policy learn from this result?
+    /// What is the state of a custom policy after this result?
     PolicyResult {
-        /// The number of the instance.
+        /// The number of the policy instance.
         number: u16,
-        /// The policy.
+        /// The name of the policy.
         name: String,
         /// Its state.
         state: String,
         /// The call.
         call: CallView,
     },
-    /// Is the task complete, says a custom checker?
+    /// Is the task complete according to a custom checker?
     Checker {
-        /// The checker.
+        /// The name of the checker.
         name: String,
     },
-    /// Is the definition file still the one this session runs under?
+    /// Does this session still run under the content of its definition file?
     Definition,
-    /// Which definition would a session begin with that starts now?
+    /// Which definition would a session load that starts now?
     Reload,
     /// Which agents has a person approved?
     Pins {
-        /// For the definition of this name.
+        /// The name of the definition.
         definition: String,
-        /// For this workflow.
+        /// The workflow.
         workflow: Option<String>,
     },
-    /// What are these files that will be protected? Those that are there have
-    /// to be kept, so that they can be given back.
+    /// What is the state of these files, which will be protected? The runtime must save the
+    /// contents of the files that exist, so that it can restore them.
     Protect {
-        /// The files; each looks like 0, as if it were not there.
-        files: Vec<Tracked>,
+        /// The files. Each has the stamp 0, as if it did not exist.
+        files: Vec<TrackedFile>,
     },
 }
 
-/// What has to be known of a file.
+/// The details of a file that a query needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wants {
+pub struct FileDetails {
     /// Whether it is one JSON document.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub json: bool,
-    /// Its contents: their fingerprint and the number of their lines.
+    /// The contents: their fingerprint and the number of lines.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub contents: bool,
 }
 
-impl Wants {
-    /// What a fact tells of a file.
-    pub fn told_by(fact: &FileFact) -> Self {
+impl FileDetails {
+    /// The details that a fact contains.
+    pub fn contained_in(fact: &FileFact) -> Self {
         Self { json: fact.json.is_some(), contents: fact.digest.is_some() }
     }
 
-    /// Everything that one of two wants.
+    /// The details of both.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn union(self, other: Self) -> Self {
         Self { json: self.json || other.json, contents: self.contents || other.contents }
     }
 }
 
-/// A file and how it looked when it was remembered.
+/// A file and the stamp it had when it was last checked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Tracked {
-    /// Its canonical path.
+pub struct TrackedFile {
+    /// The canonical path.
     pub path: String,
-    /// How it looked; see [`FileFact::look`].
-    pub look: u64,
+    /// The stamp; see [`FileFact::stamp`].
+    #[serde(rename = "look")]
+    pub stamp: u64,
 }
 
-/// What a custom feedback provider may look at.
+/// The data that a custom feedback provider may use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FeedbackView {
     /// The name of the definition.
     pub definition: String,
-    /// When the work must be over.
+    /// When the work must be finished.
     pub deadline: Option<Timestamp>,
     /// The time.
     pub now: Timestamp,
-    /// How many calls there have been.
+    /// How many calls there were.
     pub tool_call_count: u64,
-    /// Calls since any provider last spoke.
+    /// Calls since the last message of any provider.
     pub calls_since_feedback: u64,
-    /// Calls since this provider last spoke.
+    /// Calls since the last message of this provider.
     pub calls_since_own_feedback: u64,
-    /// The tools that were called last, the latest first.
+    /// The latest calls' tools, the most recent first.
     pub recent_tool_calls: Vec<String>,
-    /// Who spoke last, and what they said.
+    /// The last provider that sent a message, and the message.
     pub last_feedback: Option<(String, String)>,
 }
 
-/// A call as a custom policy sees it.
+/// A call in the form that a custom policy receives.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallView {
-    /// The tool by its declared name.
+    /// The declared name of the tool.
     pub tool: String,
-    /// Its arguments; null where a result is reported.
+    /// The arguments; null when a result is reported.
     pub args: Value,
-    /// Where a result is reported, what the policy wanted back with it.
+    /// The data that the policy asked to receive with the result of the call.
     pub carried: Option<String>,
 }
 
-/// The questions that are still open.
+/// The queries that are not answered yet.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Queries(Vec<Query>);
 
 impl Queries {
-    /// Asks, unless the limit is reached; what is not asked stays unknown, and
-    /// what is unknown is refused.
+    /// Adds a query unless the limit is reached. A query that is not asked stays unanswered, and
+    /// what is unanswered is denied.
     pub(crate) fn ask(&mut self, query: Query) {
-        if self.is_asked(&query) || self.0.len() >= QUERIES_MAX {
+        if self.merge_with_existing(&query) || self.0.len() >= QUERIES_MAX {
             return;
         }
         self.0.push(query);
     }
 
-    /// Whether a query is there already. One about the same file takes over what is wanted.
-    fn is_asked(&mut self, query: &Query) -> bool {
+    /// Whether the query is already in the list. A query about a file that is in the list is merged
+    /// into it.
+    fn merge_with_existing(&mut self, query: &Query) -> bool {
         let Query::File { path, wants } = query else { return self.0.contains(query) };
-        let same_file = self.0.iter_mut().find_map(|asked| match asked {
-            Query::File { path: asked, wants } if asked == path => Some(wants),
+        let same_file = self.0.iter_mut().find_map(|existing| match existing {
+            Query::File { path: existing, wants } if existing == path => Some(wants),
             _ => None,
         });
-        same_file.map(|asked| *asked = asked.and(*wants)).is_some()
+        same_file.map(|existing| *existing = existing.union(*wants)).is_some()
     }
 
-    /// The questions as one batch. What is known of a file is asked again with what is
-    /// missing, because an answer takes the place of the one before.
-    pub fn batch(self, known: &Facts) -> Vec<Query> {
+    /// The queries as one batch. A query about a file whose fact exists also asks for the details
+    /// of that fact, because an answer replaces the earlier fact.
+    pub fn into_batch(self, known: &Facts) -> Vec<Query> {
         let mut batch = self.0;
         for query in &mut batch {
             if let Query::File { path, wants } = query
                 && let Some(fact) = known.files.get(path)
             {
-                *wants = wants.and(Wants::told_by(fact));
+                *wants = wants.union(FileDetails::contained_in(fact));
             }
         }
         batch
     }
 
-    /// Whether nothing is open.
+    /// Whether all queries are answered.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The questions.
+    /// The queries.
     pub fn iter(&self) -> core::slice::Iter<'_, Query> {
         self.0.iter()
     }

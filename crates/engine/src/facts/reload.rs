@@ -1,4 +1,4 @@
-//! Another definition for a session that runs.
+//! A new definition for a running session.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -9,42 +9,44 @@ use serde::{Deserialize, Serialize};
 use crate::definition::StoredDefinition;
 use crate::digest::Digest;
 
-/// What a session would begin with that starts now.
+/// The definition with which a session would start now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReloadFact {
-    /// What this one runs under.
+    /// The definition that this session already runs under.
     Same,
-    /// Something else.
+    /// A different definition.
     New(Box<NewDefinition>),
-    /// Nothing: it can't be loaded.
+    /// It can't be loaded.
     Broken {
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
 }
 
-/// A definition that takes the place of another. The record names it, and the store keeps it.
+/// A definition that replaces the current one. The record contains its digest, and the store
+/// contains the definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewDefinition {
     /// The sha256 of its sources.
     pub checksum: Digest,
-    /// Its files, in the order of [`Place::definition`](crate::Place::definition).
+    /// Its files, in the order of
+    /// [`SessionLocation::definition`](crate::SessionLocation::definition).
     pub files: Vec<DefinitionFile>,
-    /// What the engine runs on.
+    /// The definition in the form the engine runs on.
     pub lowered: StoredDefinition,
 }
 
-/// A file of a definition, as it was when the definition was made of it.
+/// A file of a definition, as it was when the definition was loaded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DefinitionFile {
-    /// Where it lies, absolute.
+    /// The absolute path.
     pub path: String,
-    /// What was in it.
+    /// The digest of its contents.
     pub sha256: Digest,
-    /// Whether a person had one of our own commands write that.
+    /// Whether a person changed it with a Jackline command.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub by_person: bool,
 }

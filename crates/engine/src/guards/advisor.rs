@@ -1,8 +1,8 @@
-//! An advisor: somebody else is asked where a session is stuck.
+//! The advisor guard: a second model advises an agent whose session is stuck.
 //!
-//! Who asked tells what came of it. An instruction goes to the agent as feedback and lifts
-//! the pause, as a person does who clears a blocker; every question spends the budget,
-//! whether it was answered or not.
+//! The runtime asks the advisor and reports its answer as an event. An instruction reaches the
+//! agent as feedback and ends the pause, as if a person had cleared the blocker. Every question
+//! spends the budget, whether the advisor answered or not.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -12,41 +12,41 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Answers, Fold, Guard, Look, Objection};
+use super::{FoldInput, Guard, GuardAnswers, GuardInput, ViolationDraft};
 use crate::definition::Definition;
 use crate::event::{AdvisorAnswered, EventKind, Payload};
-use crate::state::{State, beginning};
+use crate::state::{SessionState, text_prefix};
 use crate::verdict::{
-    Class, Decision, Feedback, GuardName, SafetyAction, SafetyEvent, SafetyKind, Severity, Verdict,
-    Violation, ViolationSubtype, ViolationType,
+    Decision, Feedback, GuardName, SafetyAction, SafetyEvent, SafetyKind, Severity, Verdict,
+    Violation, ViolationClass, ViolationSubtype, ViolationType,
 };
 
-/// The name under which the guard objects.
+/// The guard name in violations.
 const GUARD: GuardName = GuardName::Advisor;
 
-/// The name under which an advisor speaks to the agent.
+/// The provider name of feedback that comes from an advisor.
 const PROVIDER: &str = "advisor";
 
-/// How much of what others say the safety log repeats.
+/// How many bytes of a foreign text the safety log repeats.
 pub(super) const DETAIL_BYTES_MAX: usize = 200;
 
-/// How often an advisor was asked.
+/// How much of the advisor budget a session has used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Advised {
+pub(crate) struct AdvisorUsage {
     used: u32,
 }
 
-/// An advisor in the words of `status`.
+/// The advisor budget as `jackline status` shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct AdvisorSummary {
-    /// How often it was asked.
+    /// How many questions were asked.
     pub used: u32,
-    /// How often it may be.
+    /// How many questions the definition allows.
     pub budget: u32,
 }
 
-impl Advised {
-    /// What was used of the budget, where there is one.
+impl AdvisorUsage {
+    /// Returns the used budget, or `None` if the definition has no advisor.
     pub(crate) fn summary(self, definition: &Definition) -> Option<AdvisorSummary> {
         let advisor = definition.advisor.as_ref()?;
         Some(AdvisorSummary { used: self.used, budget: advisor.budget })
@@ -56,85 +56,92 @@ impl Advised {
 pub(crate) struct AdvisorGuard;
 
 impl Guard for AdvisorGuard {
-    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
+    fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers) {
         let EventKind::AdvisorAnswered(AdvisorAnswered { model, instruction, error }) =
-            &look.event.kind
+            &input.event.kind
         else {
             return;
         };
-        let used = look.state.advised.used;
-        let (spent, taken) = if let Some(objection) = futile(look) {
-            // It is about the session itself, so it holds in every mode.
-            answers.insist(objection);
+        let used = input.state.advised.used;
+        let (spent, taken) = if let Some(violation) = check_answer(input) {
+            // The violation is about the session, not a policy, so every mode enforces it.
+            answers.add_enforced_violation(violation);
             (used, SafetyAction::Refused)
-        } else if let Some(told) = instruction.as_ref().and_then(|said| feedback(look, said)) {
-            answers.feedback.push(told);
+        } else if let Some(advice) =
+            instruction.as_ref().and_then(|text| build_feedback(input, text))
+        {
+            answers.feedback.push(advice);
             (used.saturating_add(1), SafetyAction::InjectedInstruction)
         } else {
             (used.saturating_add(1), SafetyAction::NoAnswer)
         };
-        let budget = look.definition.advisor.as_ref().map(|advisor| advisor.budget);
-        let shown = |text: &str| json!(beginning(text, DETAIL_BYTES_MAX));
+        let budget = input.definition.advisor.as_ref().map(|advisor| advisor.budget);
+        let shown = |detail: &str| json!(text_prefix(detail, DETAIL_BYTES_MAX));
         let details = [
             ("model", model.as_deref().map(shown)),
             ("budget_used", Some(json!(spent))),
             ("budget", budget.map(|budget| json!(budget))),
             ("error", error.as_ref().map(|error| shown(error.head()))),
         ];
-        answers.safety.push(line(look, SafetyKind::OutOfBandAdvisor, details, taken));
+        answers.safety.push(build_safety_event(
+            input,
+            SafetyKind::OutOfBandAdvisor,
+            details,
+            taken,
+        ));
     }
 
-    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+    fn apply(&self, state: &mut SessionState, fold: FoldInput<'_>) {
         let record = fold.record;
         if matches!(record.event.kind, EventKind::AdvisorAnswered(_))
-            && !objects(record.verdict, &GUARD)
+            && !has_violation_of(record.verdict, &GUARD)
         {
             state.advised.used = state.advised.used.saturating_add(1);
         }
     }
 }
 
-/// Whether an instruction was given to the agent, so that it may go on.
-pub(super) fn lifts(verdict: &Verdict) -> bool {
-    verdict.safety.iter().any(|line| {
-        line.kind == SafetyKind::OutOfBandAdvisor
-            && line.action_taken == SafetyAction::InjectedInstruction
+/// Returns whether the advisor's instruction reached the agent, which ends a pause.
+pub(super) fn has_injected_instruction(verdict: &Verdict) -> bool {
+    verdict.safety.iter().any(|event| {
+        event.kind == SafetyKind::OutOfBandAdvisor
+            && event.action_taken == SafetyAction::InjectedInstruction
     })
 }
 
-/// Whether a guard objects, also where that only is written down.
-pub(super) fn objects(verdict: &Verdict, guard: &GuardName) -> bool {
-    verdict.violations.iter().any(|found: &Violation| found.guard == *guard)
+/// Returns whether `guard` reported a violation, enforced or only observed.
+pub(super) fn has_violation_of(verdict: &Verdict, guard: &GuardName) -> bool {
+    verdict.violations.iter().any(|violation: &Violation| violation.guard == *guard)
 }
 
-/// A line of the safety log, without what nobody knows.
-pub(super) fn line<const N: usize>(
-    look: Look<'_>,
+/// Builds a safety log event from the details that have a value.
+pub(super) fn build_safety_event<const N: usize>(
+    input: GuardInput<'_>,
     kind: SafetyKind,
     details: [(&str, Option<Value>); N],
     taken: SafetyAction,
 ) -> SafetyEvent {
-    let known = details.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?)));
+    let present = details.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?)));
     SafetyEvent {
-        timestamp: look.clock.now(),
+        timestamp: input.clock.now(),
         kind,
-        details: known.collect::<BTreeMap<String, Value>>(),
+        details: present.collect::<BTreeMap<String, Value>>(),
         action_taken: taken,
     }
 }
 
-/// An objection to what would change nothing.
-pub(super) fn no_effect(
+/// Builds the violation for an event that would change nothing.
+pub(super) fn no_effect_violation(
     guard: GuardName,
     subtype: ViolationSubtype,
     message: String,
     correction: &str,
-) -> Objection {
-    Objection {
+) -> ViolationDraft {
+    ViolationDraft {
         guard,
         kind: ViolationType::NoEffect,
         subtype,
-        class: Class::Recoverable,
+        class: ViolationClass::Recoverable,
         decision: Decision::Deny,
         message,
         location: None,
@@ -142,65 +149,68 @@ pub(super) fn no_effect(
     }
 }
 
-/// Why an answer would change nothing.
-fn futile(look: Look<'_>) -> Option<Objection> {
-    let object =
-        |subtype, message, correction: &str| Some(no_effect(GUARD, subtype, message, correction));
-    if !look.event.actor.is_main() {
-        let message = "an advisor is asked about the main agent, and about no other".to_string();
-        return object(ViolationSubtype::NotMain, message, "leave `actor` out");
+/// Returns the reason why an advisor's answer would change nothing.
+fn check_answer(input: GuardInput<'_>) -> Option<ViolationDraft> {
+    let refuse = |subtype, message, correction: &str| {
+        Some(no_effect_violation(GUARD, subtype, message, correction))
+    };
+    if !input.event.actor.is_main() {
+        let message = "an advisor can be asked about the main agent only".to_string();
+        return refuse(ViolationSubtype::NotMain, message, "omit `actor`");
     }
-    let Some(advisor) = &look.definition.advisor else {
-        let message = "the definition has no advisor".to_string();
-        return object(
+    let Some(advisor) = &input.definition.advisor else {
+        let message = "the definition configures no advisor".to_string();
+        return refuse(
             ViolationSubtype::NoAdvisor,
             message,
-            "a person can name one, with `advisor`",
+            "a person can configure one with the definition key `advisor`",
         );
     };
-    if !look.is_stuck() {
+    if !input.is_stuck() {
         let message = "no advisor is needed: this session is not stuck".to_string();
-        return object(ViolationSubtype::NotStuck, message, "go on without it");
+        return refuse(ViolationSubtype::NotStuck, message, "continue without an advisor");
     }
-    let (used, budget) = (look.state.advised.used, advisor.budget);
+    let (used, budget) = (input.state.advised.used, advisor.budget);
     if used >= budget {
-        let message = format!("the advisor was asked {used} of {budget} times");
-        return object(
+        let message =
+            format!("the advisor budget is used up: {used} of {budget} questions were asked");
+        return refuse(
             ViolationSubtype::Budget,
             message,
-            "a person has to clear the blocker: `jackline clear`",
+            "a person must clear the blocker: `jackline clear`",
         );
     }
     None
 }
 
-/// What the agent is told, cut to the room that feedback has; none where nothing is left.
-fn feedback(look: Look<'_>, said: &Payload) -> Option<Feedback> {
-    let room = look.definition.feedback_bytes_max as usize;
-    let text = said.head().trim();
-    let mut told = Feedback {
+/// Builds the feedback for the agent, cut to the size limit of feedback. Returns `None` for an
+/// empty instruction.
+fn build_feedback(input: GuardInput<'_>, instruction: &Payload) -> Option<Feedback> {
+    let room = input.definition.feedback_bytes_max as usize;
+    let text = instruction.head().trim();
+    let mut advice = Feedback {
         provider: PROVIDER.to_string(),
         severity: Severity::Warning,
         summary: text.to_string(),
         observations: Vec::new(),
         suggestions: Vec::new(),
-        timestamp: look.clock.now(),
-        call_index: look.state.invocations.proposed,
-        definition: look.definition.name.clone(),
+        timestamp: input.clock.now(),
+        call_index: input.state.invocations.proposed,
+        definition: input.definition.name.clone(),
     };
-    let is_whole = matches!(said, Payload::Inline(_));
-    if is_whole && !text.is_empty() && told.render().len() <= room {
-        return Some(told);
+    let is_whole = matches!(instruction, Payload::Inline(_));
+    if is_whole && !text.is_empty() && advice.render().len() <= room {
+        return Some(advice);
     }
-    let text = beginning(text, room);
+    let text = text_prefix(text, room);
     let cut = |end: usize| format!("{}…", text.get(..end).unwrap_or_default());
-    // The more is kept, the more room it takes, so that the last end can be searched for.
+    // The rendered size grows with the text, so a binary search finds the longest text that fits.
     let ends: Vec<usize> = text.char_indices().map(|(at, letter)| at + letter.len_utf8()).collect();
     let fitting = ends.partition_point(|end| {
-        told.summary = cut(*end);
-        told.render().len() <= room
+        advice.summary = cut(*end);
+        advice.render().len() <= room
     });
     let last = ends.get(fitting.checked_sub(1)?)?;
-    told.summary = cut(*last);
-    Some(told)
+    advice.summary = cut(*last);
+    Some(advice)
 }

@@ -1,7 +1,7 @@
 //! Completion: what must be true before the main agent may stop.
 //!
-//! The gate can't wedge. It counts its own blocks, and when it has said the
-//! same thing too often the turn ends as `capped`, which is never "done".
+//! The gate cannot block forever. It counts its own blocks, and when it has repeated the same text
+//! too often, the turn ends as `capped`, which never counts as done.
 
 pub(crate) mod verification;
 
@@ -12,59 +12,59 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::dirty::clean::{self, Unclean};
-use super::limits::exhausted_hard;
-use super::{Answers, Fold, Guard, Look, Objection, context};
-use crate::event::{Action, EventKind, StopProposed};
-use crate::facts::{CheckFact, Facts, FileFact, FileKind, Queries, Query, Wants};
-use crate::state::{State, TurnResult, short};
+use super::dirty::clean::{self, UncleanCode};
+use super::limits::reached_hard_limit;
+use super::{FoldInput, Guard, GuardAnswers, GuardInput, ViolationDraft, context};
+use crate::event::{ControlAction, EventKind, StopProposed};
+use crate::facts::{CheckFact, Facts, FileDetails, FileFact, FileKind, Queries, Query};
+use crate::state::{SessionState, TurnResult, short_hash};
 use crate::time::Timestamp;
 use crate::verdict::{
-    Bypass, Class, Completion, Decision, Feedback, GuardName, SafetyAction, SafetyEvent,
-    SafetyKind, Severity, ViolationSubtype, ViolationType,
+    BypassReason, CompletionResult, Decision, Feedback, GuardName, SafetyAction, SafetyEvent,
+    SafetyKind, Severity, ViolationClass, ViolationSubtype, ViolationType,
 };
 
 /// How many paths a message names.
-const PATHS_SHOWN: usize = 3;
+const PATHS_SHOWN_MAX: usize = 3;
 
-/// The name under which the check speaks where it can't block.
+/// The provider name of completion feedback, used where the check cannot block.
 const PROVIDER: &str = "Completion";
 
-/// What a checker that gave no reason is taken to have said.
+/// The text for a checker that gives no reason.
 const DEFAULT_TEXT: &str = "The task is not complete yet.";
 
 /// What must be true before the agent may stop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Checker {
-    /// Files that must be there.
+pub enum CompletionRequirement {
+    /// Files that must exist.
     Files(Vec<RequiredFile>),
-    /// Every one of these.
-    All(Vec<Checker>),
-    /// At least one of these.
-    Any(Vec<Checker>),
+    /// All of these must pass.
+    All(Vec<CompletionRequirement>),
+    /// At least one of these must pass.
+    Any(Vec<CompletionRequirement>),
     /// A checker written in Rust and registered with the runtime.
     Custom {
-        /// The name it is registered under.
+        /// The registered name.
         name: String,
     },
     /// A command that must succeed.
     Command {
-        /// Its number among the commands of the definition.
+        /// The number of this command in the definition.
         number: u16,
         /// The command line.
         line: String,
-        /// How long it may take.
+        /// The timeout of the command.
         timeout_seconds: u32,
-        /// Whether a person has said that it may run on their machine.
+        /// Whether a person has allowed the command to run on this machine.
         trusted: bool,
     },
-    /// Changed code that was tested.
+    /// Changed code must be tested.
     Clean,
 }
 
-impl Checker {
-    /// Whether it is about changed code, too.
+impl CompletionRequirement {
+    /// Returns whether this checker demands tests of changed code.
     pub fn wants_clean(&self) -> bool {
         match self {
             Self::Clean => true,
@@ -74,83 +74,87 @@ impl Checker {
     }
 }
 
-/// A file that must be there.
+/// A file that must exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequiredFile {
-    /// Its canonical path.
+    /// The canonical path.
     pub path: String,
-    /// Its least size.
+    /// The minimum size.
     pub min_bytes: u64,
-    /// Whether it must be valid JSON.
+    /// Whether the content must be valid JSON.
     pub json: bool,
-    /// Whether it must have been written since the session began.
+    /// Whether the file must have been modified after the session started.
     pub newer_than_start: bool,
 }
 
 /// How often a stop may be blocked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cap {
-    /// In one turn.
+pub struct CompletionCap {
+    /// How many blocks one turn allows.
     pub blocks: u32,
-    /// With the same text and no change of the workspace.
+    /// How many blocks with the same text are allowed while the workspace does not change.
     pub same: u32,
 }
 
-impl Default for Cap {
+impl Default for CompletionCap {
     fn default() -> Self {
         Self { blocks: 5, same: 3 }
     }
 }
 
-/// Why an agent stopped where no gate could answer it: told afterwards, so that
+/// The stop reason for an agent that stopped while no gate could answer. It is reported later, and
 /// the turn counts as unverified.
-pub const UNANSWERED: &str = "guard_broken";
+pub const REASON_GUARD_BROKEN: &str = "guard_broken";
 
 pub(crate) struct CompletionGuard;
 
 impl Guard for CompletionGuard {
-    fn needs(&self, look: Look<'_>, queries: &mut Queries) {
-        if let Some(checker) = applicable(look) {
-            ask(checker, look, queries);
+    fn needs(&self, input: GuardInput<'_>, queries: &mut Queries) {
+        if let Some(checker) = applicable_checker(input) {
+            ask_facts(checker, input, queries);
         }
     }
 
-    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        if !asks_for_check(look) {
+    fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers) {
+        if !is_completion_event(input) {
             return;
         }
-        if look.is_paused() {
-            // Allowed, and not as done, whether or not something was asked for.
-            let why = look.state.paused.as_ref().and_then(|paused| paused.why.as_deref());
+        if input.is_paused() {
+            // The stop is allowed, but never as complete, with or without a completion check.
+            let why = input.state.paused.as_ref().and_then(|paused| paused.why.as_deref());
             let why = why.map_or_else(String::new, |why| format!(": {why}"));
             let reason = format!("the session is paused{why}");
-            answers.completion = Some(Completion::Unverified { reason });
+            answers.completion = Some(CompletionResult::Unverified { reason });
             return;
         }
-        if let EventKind::StopProposed(StopProposed { reason: Some(reason), .. }) = &look.event.kind
-            && reason == UNANSWERED
+        if let EventKind::StopProposed(StopProposed { reason: Some(reason), .. }) =
+            &input.event.kind
+            && reason == REASON_GUARD_BROKEN
         {
             let reason = "the guard was broken when the agent stopped".to_string();
-            answers.completion = Some(Completion::Unverified { reason });
+            answers.completion = Some(CompletionResult::Unverified { reason });
             return;
         }
-        let Some(checker) = &look.definition.completion else { return };
-        if let Some(reason) = bypassing(look) {
-            answers.completion = Some(Completion::Bypassed { reason });
+        let Some(checker) = &input.definition.completion else { return };
+        if let Some(reason) = bypass_reason(input) {
+            answers.completion = Some(CompletionResult::Bypassed { reason });
         } else {
-            match evaluate(checker, look) {
-                Found::Complete => answers.completion = Some(Completion::Complete),
-                Found::Incomplete(problems) => incomplete(look, &problems, answers),
+            match evaluate(checker, input) {
+                CheckResult::Complete => answers.completion = Some(CompletionResult::Complete),
+                CheckResult::Incomplete(problems) => report_incomplete(input, &problems, answers),
             }
         }
     }
 
-    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+    fn apply(&self, state: &mut SessionState, fold: FoldInput<'_>) {
         let record = fold.record;
-        verification::apply(state, fold);
-        // Whoever lets it go on lets it try again, and the next stop is not the last.
-        if matches!(fold.said, Some(Action::Resume | Action::Acknowledge | Action::ClearBlocker)) {
-            state.turn.forget_blocks();
+        verification::record_runs(state, fold);
+        // A person or an advisor let the agent continue, so the block counter starts again.
+        if matches!(
+            fold.person_action,
+            Some(ControlAction::Resume | ControlAction::Acknowledge | ControlAction::ClearBlocker)
+        ) {
+            state.turn.reset_blocks();
         }
         let EventKind::StopProposed(StopProposed { background: 0, .. }) = record.event.kind else {
             return;
@@ -159,188 +163,199 @@ impl Guard for CompletionGuard {
             return;
         }
         if record.verdict.is_enforced(Decision::Deny) {
-            // Waiting for a check to end says the same for a good reason.
+            // A stop that only waits for a running check may repeat its text without reaching the
+            // cap.
             let waits = record
                 .verdict
                 .violations
                 .iter()
                 .any(|v| v.subtype == ViolationSubtype::VerificationRunning);
-            if let Some(Completion::Incomplete { feedback, .. }) = &record.verdict.completion {
-                let text = (!waits).then(|| short(feedback));
-                state.turn.block(text, state.epoch);
+            if let Some(CompletionResult::Incomplete { feedback, .. }) = &record.verdict.completion
+            {
+                let text = (!waits).then(|| short_hash(feedback));
+                state.turn.count_block(text, state.epoch);
                 state.turn.remember_missing(feedback);
             }
             return;
         }
         state.turn.missing = None;
         state.turn.result = Some(match &record.verdict.completion {
-            None => TurnResult::Free,
-            Some(Completion::Complete) => TurnResult::Complete,
-            Some(Completion::Incomplete { .. }) => TurnResult::Incomplete,
-            Some(Completion::Bypassed { reason }) => TurnResult::Bypassed(*reason),
-            Some(Completion::Capped { .. }) => TurnResult::Capped,
-            Some(Completion::Unverified { .. }) => TurnResult::Unverified,
+            None => TurnResult::Unchecked,
+            Some(CompletionResult::Complete) => TurnResult::Complete,
+            Some(CompletionResult::Incomplete { .. }) => TurnResult::Incomplete,
+            Some(CompletionResult::Bypassed { reason }) => TurnResult::Bypassed(*reason),
+            Some(CompletionResult::Capped { .. }) => TurnResult::Capped,
+            Some(CompletionResult::Unverified { .. }) => TurnResult::Unverified,
         });
     }
 }
 
-/// Whether this event is one at which the task should be complete.
-fn asks_for_check(look: Look<'_>) -> bool {
-    match look.event.kind {
-        // Work that goes on in the background means that this is not the end.
+/// Returns whether the task should be complete at this event.
+fn is_completion_event(input: GuardInput<'_>) -> bool {
+    match input.event.kind {
+        // Background work is still running, so this is not the end of the task.
         EventKind::StopProposed(StopProposed { background, .. }) => {
-            background == 0 && look.event.actor.is_main()
+            background == 0 && input.event.actor.is_main()
         }
-        EventKind::OutputProposed(_) | EventKind::SessionEnded(_) => look.event.actor.is_main(),
+        EventKind::OutputProposed(_) | EventKind::SessionEnded(_) => input.event.actor.is_main(),
         _ => false,
     }
 }
 
-/// What ran out so that the check is skipped. An agent that has left can't be
-/// kept from ending, so there the check is made whatever ran out.
-fn bypassing(look: Look<'_>) -> Option<Bypass> {
-    if matches!(look.event.kind, EventKind::SessionEnded(_)) {
+/// Returns the used-up resource that skips the check. An ended session cannot be blocked, so its
+/// check is never skipped.
+fn bypass_reason(input: GuardInput<'_>) -> Option<BypassReason> {
+    if matches!(input.event.kind, EventKind::SessionEnded(_)) {
         return None;
     }
-    let reached = exhausted_hard(look).map(|reached| reached.bypass());
-    reached.or_else(|| context::bypasses(look).then_some(Bypass::Context))
+    let reached = reached_hard_limit(input).map(|reached| reached.bypass());
+    reached.or_else(|| context::is_stop_bypassed(input).then_some(BypassReason::Context))
 }
 
-/// The checker, where this event calls for it and nothing bypasses it.
-fn applicable(look: Look<'_>) -> Option<&Checker> {
-    let skipped = look.is_paused() || !asks_for_check(look) || bypassing(look).is_some();
-    look.definition.completion.as_ref().filter(|_| !skipped)
+/// Returns the checker if this event needs it and no bypass applies.
+fn applicable_checker(input: GuardInput<'_>) -> Option<&CompletionRequirement> {
+    let skipped =
+        input.is_paused() || !is_completion_event(input) || bypass_reason(input).is_some();
+    input.definition.completion.as_ref().filter(|_| !skipped)
 }
 
-fn incomplete(look: Look<'_>, problems: &Problems, answers: &mut Answers) {
-    let (missing, text, (kind, subtype)) = (problems.paths(), problems.text(), problems.kind());
-    let turn = &look.state.turn;
-    let cap = look.definition.completion_cap;
-    let same = turn.same >= cap.same && turn.last_block == Some((short(&text), look.state.epoch));
-    match look.event.kind {
+fn report_incomplete(input: GuardInput<'_>, problems: &CheckProblems, answers: &mut GuardAnswers) {
+    let (missing, text, (kind, subtype)) =
+        (problems.paths(), problems.text(), problems.violation_kind());
+    let turn = &input.state.turn;
+    let cap = input.definition.completion_cap;
+    let same = turn.same_blocks >= cap.same
+        && turn.last_block == Some((short_hash(&text), input.state.epoch));
+    match input.event.kind {
         EventKind::StopProposed(_) if same || turn.blocks >= cap.blocks => {
-            log(look, problems, SafetyAction::ContinuedMonitoring, answers);
-            answers.completion = Some(Completion::Capped { rounds: turn.blocks, feedback: text });
+            log_unclean(input, problems, SafetyAction::ContinuedMonitoring, answers);
+            answers.completion =
+                Some(CompletionResult::Capped { rounds: turn.blocks, feedback: text });
         }
         EventKind::StopProposed(_) => {
-            answers.object(Objection {
+            answers.add_violation(ViolationDraft {
                 guard: GuardName::Completion,
                 kind,
                 subtype,
-                class: Class::Recoverable,
+                class: ViolationClass::Recoverable,
                 decision: Decision::Deny,
                 message: text.clone(),
                 location: missing.first().cloned(),
                 correction: Some(problems.correction()),
             });
-            let holds = answers.violations.last().is_some_and(|violation| violation.enforced);
-            log(
-                look,
+            let enforced = answers.violations.last().is_some_and(|violation| violation.enforced);
+            log_unclean(
+                input,
                 problems,
-                if holds { SafetyAction::InjectedTestPrompt } else { SafetyAction::Observed },
+                if enforced { SafetyAction::InjectedTestPrompt } else { SafetyAction::Observed },
                 answers,
             );
-            answers.completion = Some(Completion::Incomplete { missing, feedback: text });
+            answers.completion = Some(CompletionResult::Incomplete { missing, feedback: text });
         }
         EventKind::OutputProposed(_) => {
-            // Structured output is not an end: the agent is told, not stopped.
+            // Structured output does not end the turn, so the agent gets feedback and no denial.
             answers.feedback.push(Feedback {
                 provider: PROVIDER.to_string(),
                 severity: Severity::Caution,
                 summary: text.clone(),
                 observations: Vec::new(),
                 suggestions: Vec::from(["Finish the task before you stop.".to_string()]),
-                timestamp: look.clock.now(),
-                call_index: look.state.invocations.proposed,
-                definition: look.definition.name.clone(),
+                timestamp: input.clock.now(),
+                call_index: input.state.invocations.proposed,
+                definition: input.definition.name.clone(),
             });
-            answers.completion = Some(Completion::Incomplete { missing, feedback: text });
+            answers.completion = Some(CompletionResult::Incomplete { missing, feedback: text });
         }
-        _ => answers.completion = Some(Completion::Incomplete { missing, feedback: text }),
+        _ => answers.completion = Some(CompletionResult::Incomplete { missing, feedback: text }),
     }
 }
 
-/// Changed code that nothing has tested goes into the safety log.
-fn log(look: Look<'_>, problems: &Problems, action: SafetyAction, answers: &mut Answers) {
+/// Writes changed but untested code into the safety log.
+fn log_unclean(
+    input: GuardInput<'_>,
+    problems: &CheckProblems,
+    action: SafetyAction,
+    answers: &mut GuardAnswers,
+) {
     if let Some(unclean) = &problems.unclean {
         answers.safety.push(SafetyEvent {
-            timestamp: look.clock.now(),
+            timestamp: input.clock.now(),
             kind: SafetyKind::DirtyBitViolation,
-            details: unclean.details(look.state),
+            details: unclean.details(input.state),
             action_taken: action,
         });
     }
 }
 
-/// What a checker found.
-enum Found {
+/// The result of a checker.
+enum CheckResult {
     Complete,
-    Incomplete(Problems),
+    Incomplete(CheckProblems),
 }
 
-/// Everything that is wrong, in the order of the definition.
+/// All problems, in the order of the definition.
 #[derive(Default)]
-struct Problems {
-    /// Files that are not there.
+struct CheckProblems {
+    /// Files that do not exist.
     missing: Vec<String>,
-    /// Files that are there and wrong, with what is wrong.
-    wrong: Vec<(String, String)>,
-    /// What else was said.
-    said: Vec<String>,
-    /// Why nobody can say, where that is so.
-    unsaid: Option<Unsaid>,
-    /// What is wrong with changed code.
-    unclean: Option<Unclean>,
+    /// Files that exist but are wrong, each with its problem.
+    invalid: Vec<(String, String)>,
+    /// Other problems, as full sentences.
+    sentences: Vec<String>,
+    /// Why a checker has no result, if one has none.
+    undecided: Option<UndecidedReason>,
+    /// What is wrong with the changed code.
+    unclean: Option<UncleanCode>,
 }
 
-/// Why a checker has no answer.
+/// Why a checker has no result.
 #[derive(Clone, Copy)]
-enum Unsaid {
-    /// It broke.
+enum UndecidedReason {
+    /// The checker failed to run.
     Broken,
-    /// It is at work.
+    /// The check is still running.
     Running,
-    /// A person has not said that it may run.
+    /// A person has not allowed the command to run.
     Untrusted,
 }
 
-impl Problems {
+impl CheckProblems {
     fn is_empty(&self) -> bool {
         self.missing.is_empty()
-            && self.wrong.is_empty()
-            && self.said.is_empty()
+            && self.invalid.is_empty()
+            && self.sentences.is_empty()
             && self.unclean.is_none()
     }
 
-    fn add(&mut self, mut other: Self) {
+    fn merge(&mut self, mut other: Self) {
         self.missing.append(&mut other.missing);
-        self.wrong.append(&mut other.wrong);
-        self.said.append(&mut other.said);
-        self.unsaid = self.unsaid.or(other.unsaid);
+        self.invalid.append(&mut other.invalid);
+        self.sentences.append(&mut other.sentences);
+        self.undecided = self.undecided.or(other.undecided);
         self.unclean = self.unclean.take().or(other.unclean);
     }
 
     fn paths(&self) -> Vec<String> {
-        self.missing.iter().chain(self.wrong.iter().map(|(path, _)| path)).cloned().collect()
+        self.missing.iter().chain(self.invalid.iter().map(|(path, _)| path)).cloned().collect()
     }
 
-    fn kind(&self) -> (ViolationType, ViolationSubtype) {
+    fn violation_kind(&self) -> (ViolationType, ViolationSubtype) {
         if !self.missing.is_empty() {
             (ViolationType::TaskIncomplete, ViolationSubtype::MissingFiles)
-        } else if !self.wrong.is_empty() {
+        } else if !self.invalid.is_empty() {
             (ViolationType::TaskIncomplete, ViolationSubtype::WrongFiles)
         } else {
-            match (self.unsaid, &self.unclean) {
-                (Some(Unsaid::Broken), _) => {
+            match (self.undecided, &self.unclean) {
+                (Some(UndecidedReason::Broken), _) => {
                     (ViolationType::GuardFault, ViolationSubtype::CheckerBroken)
                 }
-                (Some(Unsaid::Running), _) => {
+                (Some(UndecidedReason::Running), _) => {
                     (ViolationType::TaskIncomplete, ViolationSubtype::VerificationRunning)
                 }
-                (Some(Unsaid::Untrusted), _) => {
+                (Some(UndecidedReason::Untrusted), _) => {
                     (ViolationType::TaskIncomplete, ViolationSubtype::UntrustedCommand)
                 }
-                (None, Some(unclean)) if self.said.is_empty() => {
+                (None, Some(unclean)) if self.sentences.is_empty() => {
                     (ViolationType::TaskIncomplete, unclean.subtype())
                 }
                 (None, _) => (ViolationType::TaskIncomplete, ViolationSubtype::Checker),
@@ -348,13 +363,16 @@ impl Problems {
         }
     }
 
-    /// What to do about it.
+    /// Returns what to do about the problems.
     fn correction(&self) -> String {
-        let text = match self.unsaid {
-            Some(Unsaid::Running) => "wait a moment, then stop again",
-            Some(Unsaid::Untrusted) => "tell the person; nothing the agent does will help",
-            Some(Unsaid::Broken) => {
-                "tell the person; they can mend it, or pass for a while with `jackline off --for 30m --why …`"
+        let text = match self.undecided {
+            Some(UndecidedReason::Running) => "wait a moment, then stop again",
+            Some(UndecidedReason::Untrusted) => {
+                "tell the person: only they can allow this command, with `jackline trust`"
+            }
+            Some(UndecidedReason::Broken) => {
+                "tell the person: they can fix it, or turn the guard off for a while with \
+                 `jackline off --for 30m --why …`"
             }
             None => match self.unclean.as_ref().and_then(|unclean| unclean.command.as_ref()) {
                 Some(command) => return format!("run `{command}`, then stop"),
@@ -364,16 +382,20 @@ impl Problems {
         text.to_string()
     }
 
-    /// What the agent is told: at most three paths, and how many there are.
+    /// Returns the text for the agent. It names at most three paths and counts the rest.
     fn text(&self) -> String {
         let mut sentences = Vec::new();
         if let Some(first) = self.missing.first() {
             sentences.push(if self.missing.len() == 1 {
                 format!("The required file `{first}` is missing.")
             } else {
-                let shown: Vec<String> =
-                    self.missing.iter().take(PATHS_SHOWN).map(|path| format!("`{path}`")).collect();
-                let more = if self.missing.len() > PATHS_SHOWN { ", …" } else { "" };
+                let shown: Vec<String> = self
+                    .missing
+                    .iter()
+                    .take(PATHS_SHOWN_MAX)
+                    .map(|path| format!("`{path}`"))
+                    .collect();
+                let more = if self.missing.len() > PATHS_SHOWN_MAX { ", …" } else { "" };
                 format!(
                     "{} required files are missing: {}{more}.",
                     self.missing.len(),
@@ -381,68 +403,70 @@ impl Problems {
                 )
             });
         }
-        let room = PATHS_SHOWN.saturating_sub(self.missing.len());
+        let room = PATHS_SHOWN_MAX.saturating_sub(self.missing.len());
         sentences
-            .extend(self.wrong.iter().take(room).map(|(path, what)| format!("`{path}` {what}.")));
-        match self.wrong.len().saturating_sub(room) {
+            .extend(self.invalid.iter().take(room).map(|(path, what)| format!("`{path}` {what}.")));
+        match self.invalid.len().saturating_sub(room) {
             0 => {}
-            1 => sentences.push("1 more file is not as required.".to_string()),
-            more => sentences.push(format!("{more} more files are not as required.")),
+            1 => sentences.push("1 more file does not meet its requirements.".to_string()),
+            more => sentences.push(format!("{more} more files do not meet their requirements.")),
         }
-        sentences.extend(self.said.iter().cloned());
-        sentences.extend(self.unclean.as_ref().map(Unclean::text));
+        sentences.extend(self.sentences.iter().cloned());
+        sentences.extend(self.unclean.as_ref().map(UncleanCode::text));
         let text = sentences.join(" ");
         if text.is_empty() { DEFAULT_TEXT.to_string() } else { text }
     }
 }
 
-/// Asks for the facts a checker needs: the cheap ones first, the costly ones
-/// only where the cheap ones leave it open.
-fn ask(checker: &Checker, look: Look<'_>, queries: &mut Queries) {
-    let facts = look.facts;
+/// Asks for the facts that a checker needs. Costly facts are asked for only if the cheap ones do
+/// not decide the result.
+fn ask_facts(checker: &CompletionRequirement, input: GuardInput<'_>, queries: &mut Queries) {
+    let facts = input.facts;
     match checker {
-        Checker::Files(files) => {
+        CompletionRequirement::Files(files) => {
             for file in files {
-                let known = facts.files.get(&file.path);
-                let open = known.is_none_or(|fact| {
-                    // Known, but not whether it is JSON.
-                    file.json && fact.kind == FileKind::File && fact.json.is_none()
+                let fetched = facts.files.get(&file.path);
+                let open = fetched.is_none_or(|file_fact| {
+                    // The file fact exists, but it does not say whether the content is JSON.
+                    file.json && file_fact.kind == FileKind::File && file_fact.json.is_none()
                 });
                 if open {
-                    let wants = Wants { json: file.json, contents: false };
+                    let wants = FileDetails { json: file.json, contents: false };
                     queries.ask(Query::File { path: file.path.clone(), wants });
                 }
             }
         }
-        Checker::Custom { name } => {
+        CompletionRequirement::Custom { name } => {
             if !facts.checkers.contains_key(name) {
                 queries.ask(Query::Checker { name: name.clone() });
             }
         }
-        Checker::Command { number, line, timeout_seconds, trusted: true } => {
-            verification::ask(*number, line, *timeout_seconds, look, queries);
+        CompletionRequirement::Command { number, line, timeout_seconds, trusted: true } => {
+            verification::ask_run(*number, line, *timeout_seconds, input, queries);
         }
-        Checker::Command { .. } => {}
-        Checker::Clean => clean::ask(look, queries),
-        Checker::All(parts) | Checker::Any(parts) => {
+        CompletionRequirement::Command { .. } => {}
+        CompletionRequirement::Clean => clean::ask_project_files(input, queries),
+        CompletionRequirement::All(parts) | CompletionRequirement::Any(parts) => {
             let (costly, cheap): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.is_costly());
-            cheap.iter().for_each(|part| ask(part, look, queries));
+            cheap.iter().for_each(|part| ask_facts(part, input, queries));
             if !queries.is_empty() {
                 return;
             }
-            let passed = |part: &&Checker| matches!(evaluate(part, look), Found::Complete);
+            let passed = |part: &&CompletionRequirement| {
+                matches!(evaluate(part, input), CheckResult::Complete)
+            };
             let open = match checker {
-                Checker::All(_) => cheap.iter().all(passed),
+                CompletionRequirement::All(_) => cheap.iter().all(passed),
                 _ => !cheap.iter().any(passed),
             };
             if open {
-                costly.iter().for_each(|part| ask(part, look, queries));
+                costly.iter().for_each(|part| ask_facts(part, input, queries));
             }
         }
     }
 }
 
-impl Checker {
+impl CompletionRequirement {
     fn is_costly(&self) -> bool {
         match self {
             Self::Files(_) | Self::Clean => false,
@@ -452,53 +476,61 @@ impl Checker {
     }
 }
 
-fn evaluate(checker: &Checker, look: Look<'_>) -> Found {
+fn evaluate(checker: &CompletionRequirement, input: GuardInput<'_>) -> CheckResult {
     let problems = match checker {
-        Checker::Files(files) => check_files(files, look.facts, look.clock.started()),
-        Checker::Custom { name } => check_custom(look.facts.checkers.get(name), name),
-        Checker::Command { number, line, trusted, .. } => {
-            verification::check(*number, line, *trusted, look)
+        CompletionRequirement::Files(files) => {
+            check_files(files, input.facts, input.clock.started())
         }
-        Checker::Clean => Problems { unclean: clean::check(look), ..Problems::default() },
-        Checker::All(parts) => {
+        CompletionRequirement::Custom { name } => {
+            check_custom(input.facts.checkers.get(name), name)
+        }
+        CompletionRequirement::Command { number, line, trusted, .. } => {
+            verification::check_run(*number, line, *trusted, input)
+        }
+        CompletionRequirement::Clean => {
+            CheckProblems { unclean: clean::check_tests(input), ..CheckProblems::default() }
+        }
+        CompletionRequirement::All(parts) => {
             let (costly, cheap): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.is_costly());
-            let mut problems = failures(&cheap, look);
+            let mut problems = collect_problems(&cheap, input);
             if problems.is_empty() {
-                problems = failures(&costly, look);
+                problems = collect_problems(&costly, input);
             }
             problems
         }
-        Checker::Any(parts) => {
-            let complete = |part: &Checker| matches!(evaluate(part, look), Found::Complete);
+        CompletionRequirement::Any(parts) => {
+            let complete = |part: &CompletionRequirement| {
+                matches!(evaluate(part, input), CheckResult::Complete)
+            };
             if parts.is_empty() || parts.iter().any(complete) {
-                return Found::Complete;
+                return CheckResult::Complete;
             }
-            failures(&parts.iter().collect::<Vec<_>>(), look)
+            collect_problems(&parts.iter().collect::<Vec<_>>(), input)
         }
     };
-    if problems.is_empty() { Found::Complete } else { Found::Incomplete(problems) }
+    if problems.is_empty() { CheckResult::Complete } else { CheckResult::Incomplete(problems) }
 }
 
-fn failures(parts: &[&Checker], look: Look<'_>) -> Problems {
-    let mut problems = Problems::default();
+fn collect_problems(parts: &[&CompletionRequirement], input: GuardInput<'_>) -> CheckProblems {
+    let mut problems = CheckProblems::default();
     for part in parts {
-        if let Found::Incomplete(found) = evaluate(part, look) {
-            problems.add(found);
+        if let CheckResult::Incomplete(found) = evaluate(part, input) {
+            problems.merge(found);
         }
     }
     problems
 }
 
-fn check_files(files: &[RequiredFile], facts: &Facts, started: Timestamp) -> Problems {
-    let mut problems = Problems::default();
-    let blind = files.iter().any(|file| {
+fn check_files(files: &[RequiredFile], facts: &Facts, started: Timestamp) -> CheckProblems {
+    let mut problems = CheckProblems::default();
+    let has_no_workspace = files.iter().any(|file| {
         facts.files.get(&file.path).is_some_and(|fact| fact.kind == FileKind::NoFilesystem)
     });
-    if blind {
+    if has_no_workspace {
         let count = files.len();
         let noun = if count == 1 { "file" } else { "files" };
-        problems.said.push(format!(
-            "{count} required {noun} can't be verified: there is no workspace to look in."
+        problems.sentences.push(format!(
+            "{count} required {noun} can't be verified: this session has no workspace."
         ));
         return problems;
     }
@@ -510,22 +542,22 @@ fn check_files(files: &[RequiredFile], facts: &Facts, started: Timestamp) -> Pro
             fact => {
                 let wrong = fact.map_or_else(
                     || Some("could not be checked".to_owned()),
-                    |fact| what_is_wrong(file, fact, started),
+                    |fact| file_problem(file, fact, started),
                 );
-                problems.wrong.extend(wrong.map(|what| (file.path.clone(), what)));
+                problems.invalid.extend(wrong.map(|what| (file.path.clone(), what)));
             }
         }
     }
     problems
 }
 
-fn what_is_wrong(file: &RequiredFile, fact: &FileFact, started: Timestamp) -> Option<String> {
+fn file_problem(file: &RequiredFile, fact: &FileFact, started: Timestamp) -> Option<String> {
     let problem = match fact.kind {
-        FileKind::Missing | FileKind::NoFilesystem => "is not there",
+        FileKind::Missing | FileKind::NoFilesystem => "does not exist",
         FileKind::Directory => "is a directory, not a file",
         FileKind::Other => "is not a regular file",
         FileKind::Unreadable => "can't be read",
-        FileKind::Escape => "leads out of the workspace",
+        FileKind::Escape => "is outside of the workspace",
         FileKind::File if file.min_bytes > 0 && fact.bytes == 0 => "is empty",
         FileKind::File if fact.bytes < file.min_bytes => {
             return Some(format!("has {} of at least {} bytes", fact.bytes, file.min_bytes));
@@ -541,10 +573,10 @@ fn what_is_wrong(file: &RequiredFile, fact: &FileFact, started: Timestamp) -> Op
     Some(problem.to_owned())
 }
 
-fn check_custom(fact: Option<&CheckFact>, name: &str) -> Problems {
+fn check_custom(fact: Option<&CheckFact>, name: &str) -> CheckProblems {
     let answered = matches!(fact, Some(CheckFact::Complete | CheckFact::Incomplete { .. }));
-    let said = match fact {
-        Some(CheckFact::Complete) => return Problems::default(),
+    let sentence = match fact {
+        Some(CheckFact::Complete) => return CheckProblems::default(),
         Some(CheckFact::Incomplete { feedback }) => feedback
             .clone()
             .filter(|text| !text.is_empty())
@@ -554,6 +586,10 @@ fn check_custom(fact: Option<&CheckFact>, name: &str) -> Problems {
         }
         None => format!("The guard is broken, not the work: checker `{name}` gave no answer."),
     };
-    let unsaid = (!answered).then_some(Unsaid::Broken);
-    Problems { said: Vec::from([said]), unsaid, ..Problems::default() }
+    let unsaid = (!answered).then_some(UndecidedReason::Broken);
+    CheckProblems {
+        sentences: Vec::from([sentence]),
+        undecided: unsaid,
+        ..CheckProblems::default()
+    }
 }

@@ -1,10 +1,9 @@
-//! The context gate: an agent whose context is nearly full is told, briefed,
-//! and held where somebody can compact it.
+//! The context gate: it warns an agent whose context is nearly full, writes a briefing, and blocks
+//! calls where the client can compact the context.
 //!
-//! How full it is comes from the latest usage record of each actor. Where
-//! nobody reports usage, the lines of output are counted, and from such a guess
-//! the agent is only warned. A window that nobody knows is said to be unknown,
-//! once; it never counts as empty.
+//! The fill comes from the latest usage record of each actor. Without usage records, the gate
+//! counts lines of output, and such an estimate only causes a warning. If the context window is
+//! unknown, the agent is told so once; an unknown window never counts as empty.
 
 pub(crate) mod briefing;
 mod fill;
@@ -14,64 +13,65 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use jackline_shell::{Command, Word};
+use jackline_shell::{ShellCommand, ShellWord};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub(crate) use fill::Fill;
-use fill::{Seen, Standing};
+pub(crate) use fill::ContextFill;
+use fill::{ContextEvent, ContextStatus};
 
-use super::{Answers, Fold, Guard, Look, Objection};
+use super::{FoldInput, Guard, GuardAnswers, GuardInput, ViolationDraft};
 use crate::definition::Definition;
 use crate::event::{CompactionFinished, Event, EventKind, SessionStarted, ToolFinished};
-use crate::proposal::{Proposal, Run};
-use crate::state::{Report, State, beginning};
+use crate::proposal::{Proposal, ProposedRun};
+use crate::state::{SessionState, UsageReport, text_prefix};
 use crate::verdict::{
-    Class, ContextGate, ContextLevel, Decision, Feedback, GuardName, Observed, SafetyAction,
-    SafetyEvent, SafetyKind, Severity, Stop, StopCode, StopDetail, ViolationSubtype, ViolationType,
+    ContextGate, ContextLevel, Decision, Feedback, FeedbackObservation, GuardName, SafetyAction,
+    SafetyEvent, SafetyKind, SessionStop, Severity, StopCode, StopDetail, ViolationClass,
+    ViolationSubtype, ViolationType,
 };
 
-/// The name under which the gate speaks.
+/// The provider name of feedback from this gate.
 const PROVIDER: &str = "Context";
 
-/// Where the runtime writes what an agent needs to go on.
-pub(crate) const BRIEFING: &str = ".jackline/MISSION_BRIEFING.md";
+/// The file in which the runtime writes what an agent needs after a compaction.
+pub(crate) const BRIEFING_PATH: &str = ".jackline/MISSION_BRIEFING.md";
 
-/// The word for a call that is held because the context is full.
-const FULL: ViolationSubtype = ViolationSubtype::ContextFull;
+/// The subtype of a call that is blocked because the context is full.
+const CONTEXT_FULL: ViolationSubtype = ViolationSubtype::ContextFull;
 
-/// A tool that does nothing but compact.
-const COMPACT: &str = "compact";
+/// The name of a tool that only compacts the context.
+const COMPACT_TOOL: &str = "compact";
 
-/// Programs that do nothing but show the files they are given.
-const SHOWING: [&str; 6] = ["cat", "head", "tail", "nl", "sed", "wc"];
+/// Programs that only show the files they are given.
+const READ_PROGRAMS: [&str; 6] = ["cat", "head", "tail", "nl", "sed", "wc"];
 
-/// Clients whose context is compacted by whoever reports the events, so that
-/// holding their calls leads somewhere. Others compact themselves, when they
-/// like: holding them would only leave them stuck.
+/// Clients whose context is compacted by the process that reports the events, so that blocking
+/// calls leads to a compaction. Other clients decide for themselves when to compact; blocking their
+/// calls would leave them stuck.
 const COMPACTING_CLIENTS: [&str; 2] = ["run", "stdio"];
 
-/// How much of a model's name is kept.
+/// How many bytes of a model name are stored.
 const MODEL_BYTES_MAX: usize = 64;
 
-/// From which fill on something is done, in percent.
+/// The fill levels, in percent, at which the gate acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Context {
-    /// How many tokens the context holds, whatever others say.
+pub struct ContextThresholds {
+    /// The size of the context window in tokens. It overrides what the client reports.
     pub window: Option<u64>,
-    /// The agent is told.
+    /// At this fill the agent is warned.
     pub warn: u8,
-    /// A briefing is written, and the context has to be compacted.
+    /// At this fill a briefing is written, and the agent is asked to compact.
     pub compact: u8,
-    /// Nothing but a compaction runs, and what reads the briefing.
+    /// At this fill only a compaction and reading the briefing are allowed.
     pub block: u8,
-    /// A compaction that frees less of what was used is useless.
+    /// A compaction that frees less than this share of the used context counts as ineffective.
     pub min_freed_pct: u8,
-    /// So many useless ones in a row end the session.
+    /// This many ineffective compactions in a row stop the session.
     pub ineffective_max: u32,
 }
 
-impl Default for Context {
+impl Default for ContextThresholds {
     fn default() -> Self {
         Self {
             window: None,
@@ -84,91 +84,106 @@ impl Default for Context {
     }
 }
 
-/// What is known of the program that runs the agent.
+/// What the engine knows about the program that runs the agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Host {
-    /// Whether its context can be compacted from outside; none before anybody
-    /// has said who they are.
-    compacts: Option<bool>,
+pub(crate) struct HostAgent {
+    /// Whether the context can be compacted from outside. `None` until the client has named itself.
+    can_compact: Option<bool>,
     /// The main agent's model.
     pub(crate) model: Option<String>,
-    /// Whether the context was compacted since the agent last began.
+    /// Whether the context was compacted since the agent last started.
     compacted: bool,
 }
 
-/// Whether a stop is let pass because the context of an agent that nobody else
-/// can compact is full: keeping it at work would only fill it further.
-pub(crate) fn bypasses(look: Look<'_>) -> bool {
-    let Some(settings) = look.definition.context else { return false };
-    let fill = look.state.actors.fill(&look.event.actor);
-    !look.state.host.compacts() && fill.standing(settings, false).full
+/// Returns whether a stop is allowed because the context is full and only the agent itself can
+/// compact it. More work would only fill the context further.
+pub(crate) fn is_stop_bypassed(input: GuardInput<'_>) -> bool {
+    let Some(settings) = input.definition.context else { return false };
+    let fill = input.state.actors.fill(&input.event.actor);
+    !input.state.host.can_compact() && fill.status(settings, false).full
 }
 
 pub(crate) struct ContextGuard;
 
 impl Guard for ContextGuard {
-    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let Some(settings) = look.definition.context else { return };
-        let fill = look.state.actors.fill(&look.event.actor);
-        let compacts = look.state.host.compacts();
-        let next = fill.clone().after(seen(look.state, look.definition, look.event), settings);
-        let now = next.standing(settings, compacts);
+    fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers) {
+        let Some(settings) = input.definition.context else { return };
+        let fill = input.state.actors.fill(&input.event.actor);
+        let compacts = input.state.host.can_compact();
+        let next =
+            fill.clone().after(context_event(input.state, input.definition, input.event), settings);
+        let now = next.status(settings, compacts);
         if next.ineffective > fill.ineffective && next.ineffective >= settings.ineffective_max {
-            useless(next.ineffective, answers);
-            let mut details = details(look, &now, settings);
+            stop_ineffective_compactions(next.ineffective, answers);
+            let mut details = safety_details(input, &now, settings);
             details.insert("ineffective".to_string(), next.ineffective.into());
-            log(look, details, SafetyAction::Stopped, answers);
+            log_action(input, details, SafetyAction::Stopped, answers);
         }
-        match &look.event.kind {
+        match &input.event.kind {
             EventKind::UsageReported(_) => {
                 let unknown = now.level == ContextLevel::Unknown && !fill.told_unknown;
                 if now.level >= ContextLevel::Warn || unknown {
                     answers.context_gate = Some(now.gate());
                 }
                 if now.level >= ContextLevel::Compact && !fill.briefed {
-                    log(look, details(look, &now, settings), SafetyAction::Briefed, answers);
+                    log_action(
+                        input,
+                        safety_details(input, &now, settings),
+                        SafetyAction::Briefed,
+                        answers,
+                    );
                 }
             }
-            EventKind::ToolFinished(_) => tell(look, &fill, &now, answers),
+            EventKind::ToolFinished(_) => warn_agent(input, &fill, &now, answers),
             kind if kind.is_work() => {
-                tell(look, &fill, &now, answers);
-                if now.level == ContextLevel::Block && !is_way_out(look.proposal) {
-                    hold(&now, answers);
+                warn_agent(input, &fill, &now, answers);
+                if now.level == ContextLevel::Block
+                    && !is_compaction_or_briefing_read(input.proposal)
+                {
+                    block_call(&now, answers);
                     if !fill.held {
-                        log(look, details(look, &now, settings), SafetyAction::Held, answers);
+                        log_action(
+                            input,
+                            safety_details(input, &now, settings),
+                            SafetyAction::Held,
+                            answers,
+                        );
                     }
                 }
             }
-            EventKind::CompactionFinished(_) => briefing::tell(look, &now, answers),
+            EventKind::CompactionFinished(_) => briefing::send_briefing(input, &now, answers),
             EventKind::SessionStarted(_)
-                if look.event.actor.is_main() && look.state.host.compacted =>
+                if input.event.actor.is_main() && input.state.host.compacted =>
             {
-                briefing::tell(look, &now, answers);
+                briefing::send_briefing(input, &now, answers);
             }
             _ => {}
         }
     }
 
-    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+    fn apply(&self, state: &mut SessionState, fold: FoldInput<'_>) {
         let record = fold.record;
         state.host.apply(&record.event.kind, record.event.actor.is_main());
         let Some(settings) = fold.definition.context else { return };
         let fill = state.actors.fill(&record.event.actor);
-        let mut next = fill.after(seen(state, fold.definition, record.event), settings);
-        let level = next.standing(settings, state.host.compacts()).level;
-        next.settle(level);
-        for said in record.verdict.feedback.iter().filter(|said| said.provider == PROVIDER) {
-            next.was_told(level, said.severity);
+        let mut next = fill.after(context_event(state, fold.definition, record.event), settings);
+        let level = next.status(settings, state.host.can_compact()).level;
+        next.update_level(level);
+        for feedback in
+            record.verdict.feedback.iter().filter(|feedback| feedback.provider == PROVIDER)
+        {
+            next.record_warning(level, feedback.severity);
         }
-        next.held |= record.verdict.violations.iter().any(|it| it.subtype == FULL);
+        next.held |=
+            record.verdict.violations.iter().any(|violation| violation.subtype == CONTEXT_FULL);
         state.actors.set_fill(&record.event.actor, next);
     }
 }
 
-impl Host {
-    /// Whether its context can be compacted from outside.
-    pub(crate) fn compacts(&self) -> bool {
-        self.compacts.unwrap_or(false)
+impl HostAgent {
+    /// Returns whether the context can be compacted from outside.
+    pub(crate) fn can_compact(&self) -> bool {
+        self.can_compact.unwrap_or(false)
     }
 
     fn apply(&mut self, kind: &EventKind, main: bool) {
@@ -176,16 +191,16 @@ impl Host {
             EventKind::SessionStarted(SessionStarted { client, model, .. }) if main => {
                 match client {
                     Some(client) => {
-                        self.compacts = Some(COMPACTING_CLIENTS.contains(&client.as_str()));
+                        self.can_compact = Some(COMPACTING_CLIENTS.contains(&client.as_str()));
                     }
-                    // Adapters of clients that compact themselves say which. Who
-                    // reports events without a name runs the agent.
+                    // Clients that compact themselves send their name. A client without a name runs
+                    // the agent itself.
                     None => {
-                        self.compacts.get_or_insert(true);
+                        self.can_compact.get_or_insert(true);
                     }
                 }
                 if let Some(model) = model {
-                    self.model = Some(beginning(model, MODEL_BYTES_MAX).to_string());
+                    self.model = Some(text_prefix(model, MODEL_BYTES_MAX).to_string());
                 }
                 self.compacted = false;
             }
@@ -195,39 +210,49 @@ impl Host {
     }
 }
 
-/// What an event says about its actor's context.
-fn seen<'a>(state: &State, definition: &Definition, event: &'a Event) -> Seen<'a> {
-    if let Some(report) = Report::of(event) {
+/// Extracts what an event tells about its actor's context.
+fn context_event<'a>(
+    state: &SessionState,
+    definition: &Definition,
+    event: &'a Event,
+) -> ContextEvent<'a> {
+    if let Some(report) = UsageReport::of(event) {
         let used = report.used.in_context();
-        // A record without a token says nothing about the context.
+        // A usage record without tokens tells nothing about the context.
         if used == 0 {
-            return Seen::Nothing;
+            return ContextEvent::Nothing;
         }
-        let known = state.usage.knows(&report);
+        let is_repeated = state.usage.has_request(&report);
         let of_main = state.host.model.as_deref().filter(|_| event.actor.is_main());
-        let told = report.window.filter(|window| *window > 0);
-        let window = told.or_else(|| definition.models.window_of(report.model, of_main, used));
-        return Seen::Usage { request: report.request, known, used, window };
+        let reported = report.window.filter(|window| *window > 0);
+        let window = reported.or_else(|| definition.models.window_of(report.model, of_main, used));
+        return ContextEvent::Usage { request: report.request, known: is_repeated, used, window };
     }
     match &event.kind {
         EventKind::CompactionFinished(CompactionFinished { freed, .. }) => {
-            Seen::Compaction { freed: *freed }
+            ContextEvent::Compaction { freed: *freed }
         }
-        EventKind::ToolFinished(ToolFinished { result: Some(result), .. }) => Seen::Output(result),
-        _ => Seen::Nothing,
+        EventKind::ToolFinished(ToolFinished { result: Some(result), .. }) => {
+            ContextEvent::Output(result)
+        }
+        _ => ContextEvent::Nothing,
     }
 }
 
-/// What the safety log says of a context.
-fn details(look: Look<'_>, now: &Standing, settings: Context) -> BTreeMap<String, Value> {
+/// Returns the details of a safety log event about a context.
+fn safety_details(
+    input: GuardInput<'_>,
+    now: &ContextStatus,
+    settings: ContextThresholds,
+) -> BTreeMap<String, Value> {
     let threshold = match now.level {
         ContextLevel::Block => settings.block,
         ContextLevel::Compact => settings.compact,
         ContextLevel::Warn | ContextLevel::Ok | ContextLevel::Unknown => settings.warn,
     };
     let mut details = BTreeMap::from([
-        ("actor".to_string(), Value::from(look.event.actor.as_str())),
-        ("level".to_string(), Value::from(word(now.level))),
+        ("actor".to_string(), Value::from(input.event.actor.as_str())),
+        ("level".to_string(), Value::from(level_word(now.level))),
         ("threshold".to_string(), Value::from(threshold)),
     ]);
     let numbers =
@@ -238,107 +263,118 @@ fn details(look: Look<'_>, now: &Standing, settings: Context) -> BTreeMap<String
     details
 }
 
-/// Writes down what is done about a context: once for each rise, not for each call.
-fn log(
-    look: Look<'_>,
+/// Writes a safety log event, once per rise of the level and not per call.
+fn log_action(
+    input: GuardInput<'_>,
     details: BTreeMap<String, Value>,
-    does: SafetyAction,
-    answers: &mut Answers,
+    enforced_action: SafetyAction,
+    answers: &mut GuardAnswers,
 ) {
-    let action = if answers.enforces() { does } else { SafetyAction::Observed };
+    let action = if answers.is_enforcing() { enforced_action } else { SafetyAction::Observed };
     answers.safety.push(SafetyEvent {
-        timestamp: look.clock.now(),
+        timestamp: input.clock.now(),
         kind: SafetyKind::CompactionGate,
         details,
         action_taken: action,
     });
 }
 
-/// Tells the agent how full its context is, once per rise.
-fn tell(look: Look<'_>, fill: &Fill, now: &Standing, answers: &mut Answers) {
-    if !fill.is_news(now.level) {
+/// Tells the agent how full its context is, once per rise of the level.
+fn warn_agent(
+    input: GuardInput<'_>,
+    fill: &ContextFill,
+    now: &ContextStatus,
+    answers: &mut GuardAnswers,
+) {
+    if !fill.should_report(now.level) {
         return;
     }
     let (severity, summary, suggestion) = match now.level {
         ContextLevel::Ok => return,
         ContextLevel::Unknown => (
             Severity::Caution,
-            "How full the context is can't be told: no window is known for this model.".to_string(),
-            "Tell the person: `context.window` in the definition says it.",
+            "Jackline cannot tell how full the context is: the context window of this model is \
+             unknown."
+                .to_string(),
+            "Tell the person to set `context.window` in the definition.",
         ),
         ContextLevel::Warn => (
             Severity::Warning,
             format!("{}.", now.in_words()),
-            "Finish what is under way, and keep what you read short.",
+            "Finish the current work, and read only short excerpts.",
         ),
         ContextLevel::Compact | ContextLevel::Block => (
             Severity::Warning,
-            format!("{}. A briefing was written to `{BRIEFING}`.", now.in_words()),
-            "Compact the context now, then go on from the briefing.",
+            format!("{}. A briefing was written to `{BRIEFING_PATH}`.", now.in_words()),
+            "Compact the context now, then continue from the briefing.",
         ),
     };
-    answers.feedback.push(feedback(look, PROVIDER, severity, summary, &[suggestion]));
+    answers.feedback.push(build_feedback(input, PROVIDER, severity, summary, &[suggestion]));
     answers.context_gate = Some(now.gate());
 }
 
-/// Holds a call until the context was compacted.
-fn hold(now: &Standing, answers: &mut Answers) {
+/// Blocks a call until the context is compacted.
+fn block_call(now: &ContextStatus, answers: &mut GuardAnswers) {
     answers.context_gate = Some(now.gate());
-    answers.object(Objection {
+    answers.add_violation(ViolationDraft {
         guard: GuardName::Context,
         kind: ViolationType::Context,
-        subtype: FULL,
-        class: Class::Recoverable,
+        subtype: CONTEXT_FULL,
+        class: ViolationClass::Recoverable,
         decision: Decision::Deny,
-        message: format!("{}; nothing but a compaction runs", lower_first(&now.in_words())),
+        message: format!(
+            "{}; until it is compacted, only a compaction or reading the briefing is allowed",
+            lower_first(&now.in_words())
+        ),
         location: Some("context.block".to_string()),
-        correction: Some(format!("compact the context, then go on from `{BRIEFING}`")),
+        correction: Some(format!("compact the context, then continue from `{BRIEFING_PATH}`")),
     });
 }
 
-/// Whether a call only compacts, or only reads the briefing. It is not the
-/// agent's to write.
-fn is_way_out(proposal: Option<&Proposal<'_>>) -> bool {
+/// Returns whether a call only compacts the context or only reads the briefing. The agent may not
+/// write the briefing.
+fn is_compaction_or_briefing_read(proposal: Option<&Proposal<'_>>) -> bool {
     let Some(proposal) = proposal else { return false };
     let mut touches = proposal.touches.iter();
     let reads_briefing = !proposal.touches.is_empty()
-        && touches.all(|touch| !touch.changes() && touch.target.path() == Some(BRIEFING));
+        && touches.all(|touch| !touch.changes() && touch.target.path() == Some(BRIEFING_PATH));
     let only_shows = match &proposal.run {
-        Run::Nothing => true,
-        Run::Line(line) => {
-            let shows = |command: &Command<'_>| {
-                let program = command.words.first().and_then(Word::exact);
-                program.is_some_and(|program| SHOWING.contains(&program))
+        ProposedRun::Nothing => true,
+        ProposedRun::Line(line) => {
+            let is_showing = |command: &ShellCommand<'_>| {
+                let program = command.words.first().and_then(ShellWord::exact_text);
+                program.is_some_and(|program| READ_PROGRAMS.contains(&program))
             };
-            line.opaque.is_empty() && line.commands.iter().all(shows)
+            line.opaque_parts.is_empty() && line.commands.iter().all(is_showing)
         }
-        Run::Unseen => false,
+        ProposedRun::Unseen => false,
     };
-    proposal.tool.name == COMPACT || (reads_briefing && only_shows)
+    proposal.tool.name == COMPACT_TOOL || (reads_briefing && only_shows)
 }
 
-/// Ends a session in which compacting has come to nothing.
-fn useless(times: u32, answers: &mut Answers) {
-    answers
-        .stop
-        .get_or_insert_with(|| Stop::of(StopCode::SystemError).because(StopDetail::Compaction));
-    answers.object(Objection {
+/// Stops a session whose compactions free too little.
+fn stop_ineffective_compactions(times: u32, answers: &mut GuardAnswers) {
+    answers.stop.get_or_insert_with(|| {
+        SessionStop::with_code(StopCode::SystemError).with_detail(StopDetail::Compaction)
+    });
+    answers.add_violation(ViolationDraft {
         guard: GuardName::Context,
         kind: ViolationType::Context,
         subtype: ViolationSubtype::CompactionIneffective,
-        class: Class::Terminal,
+        class: ViolationClass::Terminal,
         decision: Decision::Stop,
-        message: format!("{times} compactions in a row freed next to nothing"),
+        message: format!("{times} compactions in a row freed too little"),
         location: Some("context.min_freed_pct".to_string()),
         correction: Some(
-            "a person can begin anew from the briefing, or open the session with `jackline reset`"
+            "a person can start a new session from the briefing, or reopen this one with \
+             `jackline reset`"
                 .to_string(),
         ),
     });
 }
 
-fn feedback(
-    look: Look<'_>,
+fn build_feedback(
+    input: GuardInput<'_>,
     provider: &str,
     severity: Severity,
     summary: String,
@@ -348,15 +384,15 @@ fn feedback(
         provider: provider.to_string(),
         severity,
         summary,
-        observations: Vec::<Observed>::new(),
+        observations: Vec::<FeedbackObservation>::new(),
         suggestions: suggestions.iter().map(ToString::to_string).collect(),
-        timestamp: look.clock.now(),
-        call_index: look.state.invocations.proposed,
-        definition: look.definition.name.clone(),
+        timestamp: input.clock.now(),
+        call_index: input.state.invocations.proposed,
+        definition: input.definition.name.clone(),
     }
 }
 
-impl Standing {
+impl ContextStatus {
     fn gate(&self) -> ContextGate {
         ContextGate { level: self.level, pct: self.pct, estimated: self.estimated }
     }
@@ -369,14 +405,15 @@ impl Standing {
                 format!("The context is {pct} % full ({used} of {window} tokens)")
             }
             _ => format!(
-                "The context may be about {pct} % full; that is estimated from lines of output, because nobody reports usage"
+                "The context may be about {pct} % full (estimated from lines of output, because \
+                 the client reports no token usage)"
             ),
         }
     }
 }
 
-/// The word of a level on the wire.
-pub(crate) fn word(level: ContextLevel) -> &'static str {
+/// Returns the JSON word of a level.
+pub(crate) fn level_word(level: ContextLevel) -> &'static str {
     match level {
         ContextLevel::Unknown => "unknown",
         ContextLevel::Ok => "ok",

@@ -1,5 +1,4 @@
-//! What a person wants of a session: whether it makes sense now, and that they
-//! wanted it.
+//! Controls of a person: whether a control has an effect now, and its entry in the safety log.
 
 mod reload;
 
@@ -9,255 +8,289 @@ use alloc::string::{String, ToString};
 
 use serde_json::Value;
 
-use super::completion::Checker;
+use super::completion::CompletionRequirement;
 use super::dirty::{DirtySummary, clean};
 use super::limits::iterations;
-use super::{Answers, Guard, Look, Objection, advisor, fallback};
-use crate::event::{Action, Control, EventKind};
-use crate::facts::{Markers, Queries, ReloadFact};
+use super::{Guard, GuardAnswers, GuardInput, ViolationDraft, advisor, fallback};
+use crate::event::{Control, ControlAction, EventKind};
+use crate::facts::{ControlFiles, Queries, ReloadFact};
 use crate::session::Record;
-use crate::state::{PauseCause, Paused, ReportFile, State};
+use crate::state::{PauseCause, PauseState, ReportFile, SessionState};
 use crate::verdict::{
-    Class, Decision, GuardName, SafetyAction, SafetyEvent, SafetyKind, Violation, ViolationSubtype,
-    ViolationType,
+    Decision, GuardName, SafetyAction, SafetyEvent, SafetyKind, Violation, ViolationClass,
+    ViolationSubtype, ViolationType,
 };
 
-use super::reports::settled;
+use super::reports::removed_report;
 
 pub(crate) struct ControlGuard;
 
 impl Guard for ControlGuard {
-    fn needs(&self, look: Look<'_>, queries: &mut Queries) {
-        if let EventKind::Control(Control { action: Action::Reload, .. }) = &look.event.kind {
-            reload::needs(look, queries);
+    fn needs(&self, input: GuardInput<'_>, queries: &mut Queries) {
+        if let EventKind::Control(Control { action: ControlAction::Reload, .. }) = &input.event.kind
+        {
+            reload::request_facts(input, queries);
         }
     }
 
-    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let EventKind::Control(Control { action, by, why, constraint, .. }) = &look.event.kind
+    fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers) {
+        let EventKind::Control(Control { action, by, why, constraint, .. }) = &input.event.kind
         else {
             return;
         };
-        if let Some(Futile { subtype, message, correction }) = futile(look, *action) {
-            // A person is answered in every mode.
-            answers.insist(Objection {
+        if let Some(ControlRefusal { subtype, message, correction }) = check_control(input, *action)
+        {
+            // A control is answered in every mode.
+            answers.add_enforced_violation(ViolationDraft {
                 guard: GuardName::Protocol,
                 kind: ViolationType::Control,
                 subtype,
-                class: Class::Recoverable,
+                class: ViolationClass::Recoverable,
                 decision: Decision::Deny,
                 message,
-                location: Some(action.word().to_string()),
+                location: Some(action.as_str().to_string()),
                 correction: Some(correction),
             });
         }
         let refused = is_refused(&answers.violations);
-        let taken = if refused { SafetyAction::Refused } else { taken(look, *action) };
-        let definition = match &look.facts.reload {
+        let taken = if refused { SafetyAction::Refused } else { control_result(input, *action) };
+        let definition = match &input.facts.reload {
             Some(ReloadFact::New(new)) if !refused => Some(new.checksum.to_string()),
             _ => None,
         };
         let given =
             [("by", by), ("why", why), ("constraint", constraint), ("definition", &definition)];
         let given = given.into_iter().filter_map(|(name, text)| Some((name, text.as_deref()?)));
-        let details = [("action", action.word())].into_iter().chain(given);
-        answers.safety.push(safety(look, details, taken));
+        let details = [("action", action.as_str())].into_iter().chain(given);
+        answers.safety.push(control_event(input, details, taken));
     }
 }
 
-/// Whether a control was refused, so that nothing comes of it.
+/// Returns whether a control was refused, so that it has no effect.
 pub(crate) fn is_refused(violations: &[Violation]) -> bool {
-    violations.iter().any(|found| found.kind == ViolationType::Control)
+    violations.iter().any(|violation| violation.kind == ViolationType::Control)
 }
 
-/// What a person has done along with a record: a control that was not refused,
-/// or the report that it waits with removed; or who goes on in their place where it is stuck.
-pub(crate) fn said(state: &State, record: &Record<'_>) -> Option<Action> {
+/// Returns the action of a person in a record: an accepted control, or the removal of the report
+/// that the session waits with. An advisor or a fallback model that ends a pause counts as a person
+/// who clears a blocker.
+pub(crate) fn person_action(state: &SessionState, record: &Record<'_>) -> Option<ControlAction> {
     match &record.event.kind {
         EventKind::Control(Control { action, .. }) => {
             (!is_refused(&record.verdict.violations)).then_some(*action)
         }
-        _ if advisor::lifts(record.verdict) || fallback::lifts(record) => {
-            Some(Action::ClearBlocker)
+        _ if advisor::has_injected_instruction(record.verdict) || fallback::is_takeover(record) => {
+            Some(ControlAction::ClearBlocker)
         }
-        _ => settled(state, record.facts).and_then(ReportFile::settled_by),
+        _ => removed_report(state, record.facts).and_then(ReportFile::resolved_by),
     }
 }
 
-/// That a marker was put there.
-pub(super) fn marker(look: Look<'_>, file: &str, taken: SafetyAction) -> SafetyEvent {
-    safety(
-        look,
+/// Builds the safety log event for a control file.
+pub(super) fn control_file_event(
+    input: GuardInput<'_>,
+    file: &str,
+    taken: SafetyAction,
+) -> SafetyEvent {
+    control_event(
+        input,
         [("marker", file)],
-        if look.facts.is_off() { SafetyAction::Observed } else { taken },
+        if input.facts.is_off() { SafetyAction::Observed } else { taken },
     )
 }
 
-/// A line of the safety log about a person's word.
-pub(super) fn safety<'a>(
-    look: Look<'_>,
+/// Builds a safety log event about an action of a person.
+pub(super) fn control_event<'a>(
+    input: GuardInput<'_>,
     details: impl IntoIterator<Item = (&'a str, &'a str)>,
     taken: SafetyAction,
 ) -> SafetyEvent {
     let value = |(name, text): (&str, &str)| {
-        (name.to_string(), Value::String(text.chars().take(WORDS_CHARS_MAX).collect()))
+        (name.to_string(), Value::String(text.chars().take(DETAIL_CHARS_MAX).collect()))
     };
     SafetyEvent {
-        timestamp: look.clock.now(),
+        timestamp: input.clock.now(),
         kind: SafetyKind::Control,
         details: details.into_iter().map(value).collect::<BTreeMap<String, Value>>(),
         action_taken: taken,
     }
 }
 
-/// How much of what people say is repeated.
-const WORDS_CHARS_MAX: usize = 200;
+/// How many characters of a person's text are logged.
+const DETAIL_CHARS_MAX: usize = 200;
 
-/// What comes of a control.
-fn taken(look: Look<'_>, action: Action) -> SafetyAction {
+/// Returns the result of a control.
+fn control_result(input: GuardInput<'_>, action: ControlAction) -> SafetyAction {
     match action {
-        Action::Stop => SafetyAction::Stopped,
-        Action::Pause => SafetyAction::Paused,
-        // One hold is lifted, and another is left.
-        Action::Resume | Action::Acknowledge | Action::ClearBlocker
-            if look.state.paused.clone().and_then(|paused| paused.after(action)).is_some() =>
+        ControlAction::Stop => SafetyAction::Stopped,
+        ControlAction::Pause => SafetyAction::Paused,
+        // One pause ends, and another one remains.
+        ControlAction::Resume | ControlAction::Acknowledge | ControlAction::ClearBlocker
+            if input
+                .state
+                .paused
+                .clone()
+                .and_then(|paused| paused.after_action(action))
+                .is_some() =>
         {
             SafetyAction::StillPaused
         }
-        Action::Resume | Action::Acknowledge | Action::ClearBlocker => SafetyAction::Resumed,
-        Action::Reset => SafetyAction::Reopened,
-        Action::ResetFailures => SafetyAction::FailuresForgotten,
-        Action::SkipDirtyBits => SafetyAction::TestsSkipped,
-        Action::ExpireConstraint => SafetyAction::ConstraintEnded,
-        Action::Grant => SafetyAction::Granted,
-        Action::Refuse => SafetyAction::Forbidden,
-        Action::Off => SafetyAction::SwitchedOff,
-        Action::Reload => SafetyAction::Reloaded,
+        ControlAction::Resume | ControlAction::Acknowledge | ControlAction::ClearBlocker => {
+            SafetyAction::Resumed
+        }
+        ControlAction::Reset => SafetyAction::Reopened,
+        ControlAction::ResetFailures => SafetyAction::FailuresForgotten,
+        ControlAction::SkipDirtyBits => SafetyAction::TestsSkipped,
+        ControlAction::ExpireConstraint => SafetyAction::ConstraintEnded,
+        ControlAction::Grant => SafetyAction::Granted,
+        ControlAction::Refuse => SafetyAction::Forbidden,
+        ControlAction::Off => SafetyAction::SwitchedOff,
+        ControlAction::Reload => SafetyAction::Reloaded,
     }
 }
 
-/// Why a control would change nothing.
-struct Futile {
+/// Why a control is refused.
+struct ControlRefusal {
     subtype: ViolationSubtype,
     message: String,
     correction: String,
 }
 
-impl Futile {
-    fn now(message: String, correction: &str) -> Self {
+impl ControlRefusal {
+    fn no_effect(message: String, correction: &str) -> Self {
         Self { subtype: ViolationSubtype::NoEffect, message, correction: correction.to_string() }
     }
 }
 
-fn futile(look: Look<'_>, action: Action) -> Option<Futile> {
-    let paused = look.state.paused.as_ref();
+fn check_control(input: GuardInput<'_>, action: ControlAction) -> Option<ControlRefusal> {
+    let paused = input.state.paused.as_ref();
     let cause = paused.map(|paused| paused.cause);
-    let off = look.facts.is_off();
-    let Markers { stop, pause, .. } = look.facts.markers;
+    let off = input.facts.is_off();
+    let ControlFiles { stop, pause, .. } = input.facts.control_files;
     match action {
-        Action::Reset if stop && !off => Some(held_by_file(Markers::STOP)),
-        Action::ResetFailures if failures(look) == 0 => Some(Futile::now(
-            "no iteration has failed since the last one that did not".to_string(),
-            "nothing to do",
-        )),
-        Action::SkipDirtyBits => tests_wanted_not(look),
-        Action::Stop
-        | Action::Reset
-        | Action::ResetFailures
-        | Action::Grant
-        | Action::Refuse
-        | Action::ExpireConstraint => None,
-        // Others could lift what is there, an advisor or who acknowledges; a person's own word
-        // is lifted by people, and by itself.
-        Action::Pause if cause.is_some_and(PauseCause::lies_beneath) => None,
-        Action::Pause => paused.map(|paused| {
-            Futile::now(
-                format!("the session is paused already, by {}", held_by(paused)),
-                "nothing to do; `resume` goes on",
+        ControlAction::Reset if stop && !off => Some(refuse_for_control_file(ControlFiles::STOP)),
+        ControlAction::ResetFailures if consecutive_failures(input) == 0 => {
+            Some(ControlRefusal::no_effect(
+                "no failed iterations are counted".to_string(),
+                "nothing to do",
+            ))
+        }
+        ControlAction::SkipDirtyBits => check_skip_tests(input),
+        ControlAction::Stop
+        | ControlAction::Reset
+        | ControlAction::ResetFailures
+        | ControlAction::Grant
+        | ControlAction::Refuse
+        | ControlAction::ExpireConstraint => None,
+        // A person may pause on top of a pause that an advisor or an acknowledgement could end.
+        // Only a person ends a person's pause.
+        ControlAction::Pause if cause.is_some_and(PauseCause::can_lie_beneath) => None,
+        ControlAction::Pause => paused.map(|paused| {
+            ControlRefusal::no_effect(
+                format!("the session is already paused by {}", describe_pause(paused)),
+                "nothing to do; `jackline resume` continues the session",
             )
         }),
-        Action::Resume if pause && !off => Some(held_by_file(Markers::PAUSE)),
-        // Lifted without being acknowledged it would hold the next call again.
-        Action::Resume if cause == Some(PauseCause::Checkpoint) && iterations::waits(look) => {
-            Some(waits_not(look, "a checkpoint has to be acknowledged"))
+        ControlAction::Resume if pause && !off => {
+            Some(refuse_for_control_file(ControlFiles::PAUSE))
         }
-        Action::Resume if paused.is_some() => None,
-        Action::Resume => Some(Futile::now(
+        // Without an acknowledgement the next call would be paused again.
+        ControlAction::Resume
+            if cause == Some(PauseCause::Checkpoint)
+                && iterations::is_waiting_for_acknowledgement(input) =>
+        {
+            Some(refuse_not_waiting(input, "a checkpoint must be acknowledged"))
+        }
+        ControlAction::Resume if paused.is_some() => None,
+        ControlAction::Resume => Some(ControlRefusal::no_effect(
             "the session is not paused".to_string(),
-            "nothing to do; `pause` holds it, `reset` opens it after a stop",
+            "nothing to do; `jackline pause` pauses it, `jackline reset` reopens it after a stop",
         )),
-        Action::Acknowledge | Action::ClearBlocker
-            if paused.is_some_and(|paused| paused.waits_for(action)) =>
+        ControlAction::Acknowledge | ControlAction::ClearBlocker
+            if paused.is_some_and(|paused| paused.is_waiting_for(action)) =>
         {
             None
         }
-        Action::Acknowledge if iterations::waits(look) => None,
-        Action::Acknowledge => Some(waits_not(look, "no checkpoint waits to be acknowledged")),
-        Action::ClearBlocker => Some(waits_not(look, "nothing blocks this session")),
-        // The word is written down here; what switches the guard off is a fact.
-        Action::Off if off => None,
-        Action::Off => Some(Futile::now(
-            "an event can't switch the guard off; nothing was changed".to_string(),
-            "a person can, with `jackline off --for 30m --why …`",
+        ControlAction::Acknowledge if iterations::is_waiting_for_acknowledgement(input) => None,
+        ControlAction::Acknowledge => {
+            Some(refuse_not_waiting(input, "no checkpoint is waiting for an acknowledgement"))
+        }
+        ControlAction::ClearBlocker => {
+            Some(refuse_not_waiting(input, "nothing blocks this session"))
+        }
+        // This event is only recorded. A separate fact tells that the guard is off.
+        ControlAction::Off if off => None,
+        ControlAction::Off => Some(ControlRefusal::no_effect(
+            "an event cannot turn the guard off; nothing was changed".to_string(),
+            "a person can turn it off with `jackline off --for 30m --why …`",
         )),
-        Action::Reload => reload::futile(look),
+        ControlAction::Reload => reload::check_reload(input),
     }
 }
 
-/// How many iterations failed one after the other.
-fn failures(look: Look<'_>) -> u32 {
-    look.state.progress.summary(look.definition).consecutive_failures
+/// Returns how many iterations failed in a row.
+fn consecutive_failures(input: GuardInput<'_>) -> u32 {
+    input.state.progress.summary(input.definition).consecutive_failures
 }
 
-/// Why there are no tests to skip.
-fn tests_wanted_not(look: Look<'_>) -> Option<Futile> {
-    if !look.definition.completion.as_ref().is_some_and(Checker::wants_clean) {
-        return Some(Futile::now(
-            "nothing in the definition demands tests".to_string(),
-            "nothing to do; `completion: { clean: {} }` would",
+/// Returns why there are no tests to skip, if there are none.
+fn check_skip_tests(input: GuardInput<'_>) -> Option<ControlRefusal> {
+    if !input.definition.completion.as_ref().is_some_and(CompletionRequirement::wants_clean) {
+        return Some(ControlRefusal::no_effect(
+            "the definition does not require tests".to_string(),
+            "nothing to do; `completion: { clean: {} }` would require them",
         ));
     }
-    if clean::check(look).is_some() {
+    if clean::check_tests(input).is_some() {
         return None;
     }
-    let bits = look.state.dirty.summary();
+    let bits = input.state.dirty.summary();
     let message = match bits {
-        DirtySummary { skipped: true, .. } => "the tests of the code as it is are skipped already",
-        DirtySummary { code_modified: true, .. } => "the code as it is was tested, and passes",
-        _ => "no code was changed, so no tests are missing",
+        DirtySummary { skipped: true, .. } => "the tests of the current code are already skipped",
+        DirtySummary { code_modified: true, .. } => "the current code was tested and passes",
+        _ => "no code was changed, so no tests are required",
     };
-    Some(Futile::now(message.to_string(), "nothing to do"))
+    Some(ControlRefusal::no_effect(message.to_string(), "nothing to do"))
 }
 
-/// What nobody can lift by a word, because a file says otherwise.
-fn held_by_file(file: &str) -> Futile {
-    Futile {
+/// Refuses a control while a control file demands the opposite.
+fn refuse_for_control_file(file: &str) -> ControlRefusal {
+    ControlRefusal {
         subtype: ViolationSubtype::Marker,
-        message: format!("`{file}` is there, and holds this session; nothing was changed"),
+        message: format!("the file `{file}` exists and blocks this session; nothing was changed"),
         correction: format!("remove it first: `rm -r {file}`"),
     }
 }
 
-/// It would be for nothing; what holds the session is said.
-fn waits_not(look: Look<'_>, what: &str) -> Futile {
-    match &look.state.paused {
-        None => Futile::now(format!("{what}: the session is not paused"), "nothing to do"),
+/// Refuses a control that the current state does not wait for, and names the pause.
+fn refuse_not_waiting(input: GuardInput<'_>, what: &str) -> ControlRefusal {
+    match &input.state.paused {
+        None => {
+            ControlRefusal::no_effect(format!("{what}: the session is not paused"), "nothing to do")
+        }
         Some(paused) => {
-            let way = match paused.cause {
-                PauseCause::Person | PauseCause::Protected => "`jackline resume` goes on",
-                PauseCause::Loop | PauseCause::NoProgress => "`jackline clear` goes on",
-                PauseCause::Checkpoint => "`jackline ack` goes on",
+            let correction = match paused.cause {
+                PauseCause::Person | PauseCause::Protected => {
+                    "`jackline resume` continues the session"
+                }
+                PauseCause::Loop | PauseCause::NoProgress => {
+                    "`jackline clear` continues the session"
+                }
+                PauseCause::Checkpoint => "`jackline ack` continues the session",
             };
-            Futile::now(format!("{what}: the session is paused by {}", held_by(paused)), way)
+            ControlRefusal::no_effect(
+                format!("{what}: the session is paused by {}", describe_pause(paused)),
+                correction,
+            )
         }
     }
 }
 
-/// Who paused a session, and why.
-pub(super) fn held_by(paused: &Paused) -> String {
-    let who = paused.by.as_ref().map_or_else(|| "a person".to_string(), |by| format!("`{by}`"));
+/// Describes who paused a session, and why.
+pub(super) fn describe_pause(paused: &PauseState) -> String {
+    let actor = paused.by.as_ref().map_or_else(|| "a person".to_string(), |by| format!("`{by}`"));
     match &paused.why {
-        Some(why) => format!("{who}: {why}"),
-        None => who,
+        Some(why) => format!("{actor}: {why}"),
+        None => actor,
     }
 }

@@ -1,5 +1,5 @@
-//! Policies written in Rust: they run in the runtime, and what they said is a
-//! recorded fact, so replay does not need them.
+//! Policies written in Rust. The runtime runs them and records their answers as facts, so a replay
+//! does not need the policies.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -10,51 +10,53 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::protocol::parse_arguments;
-use super::{Answers, Fold, Guard, Look, Objection};
+use super::{FoldInput, Guard, GuardAnswers, GuardInput, ViolationDraft};
 use crate::definition::PolicyRule;
-use crate::event::{EventKind, Status, ToolFinished, ToolProposed};
+use crate::event::{CallStatus, EventKind, ToolFinished, ToolProposed};
 use crate::facts::{CallView, Facts, PolicyFact, Queries, Query};
-use crate::state::{PolicyState, State};
-use crate::verdict::{Class, Decision, GuardName, ViolationSubtype, ViolationType};
+use crate::state::{PolicyState, SessionState};
+use crate::verdict::{Decision, GuardName, ViolationClass, ViolationSubtype, ViolationType};
 
-/// The most a custom policy may remember.
-pub const POLICY_BYTES_MAX: usize = 2048;
+/// How many bytes a custom policy may store.
+pub const POLICY_STATE_BYTES_MAX: usize = 2048;
 
 /// How many custom policies a definition may have.
 pub const CUSTOM_POLICIES_MAX: usize = 4;
 
-/// The most custom policies may have carried from a call to its result.
+/// How many bytes custom policies may pass from a call to its result.
 pub const CARRY_BYTES_MAX: usize = 256;
 
-/// What a custom policy remembers; opaque to the engine.
+/// The stored state of a custom policy. The engine does not interpret it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct CustomState(String);
+pub(crate) struct CustomPolicyState(String);
 
-pub(crate) struct Custom;
+pub(crate) struct CustomPolicyGuard;
 
-impl Guard for Custom {
-    fn needs(&self, look: Look<'_>, queries: &mut Queries) {
-        let (tool, args, finished) = match &look.event.kind {
+impl Guard for CustomPolicyGuard {
+    fn needs(&self, input: GuardInput<'_>, queries: &mut Queries) {
+        let (tool, args, finished) = match &input.event.kind {
             EventKind::ToolProposed(ToolProposed { tool, args, .. }) => {
-                // Arguments that are none are refused by another guard.
+                // Another guard refuses invalid arguments.
                 let Ok(args) = parse_arguments(args) else { return };
-                (look.definition.resolve(tool.as_str()), args, None)
+                (input.definition.resolve_tool(tool.as_str()), args, None)
             }
             EventKind::ToolFinished(ToolFinished {
-                status: Status::Ok, background: false, ..
+                status: CallStatus::Ok,
+                background: false,
+                ..
             }) => {
-                let Some(call) = look.state.in_flight.find(look.key()) else { return };
-                (look.definition.resolve(&call.tool), Cow::Owned(Value::Null), Some(call))
+                let Some(call) = input.state.in_flight.find(input.call_key()) else { return };
+                (input.definition.resolve_tool(&call.tool), Cow::Owned(Value::Null), Some(call))
             }
             _ => return,
         };
-        for (number, rule) in look.definition.governing(tool) {
+        for (number, rule) in input.definition.policies_for(tool) {
             let PolicyRule::Custom { name } = rule else { continue };
-            let Some(PolicyState::Custom(state)) = look.state.policies.get(number) else {
+            let Some(PolicyState::Custom(state)) = input.state.policies.get(number) else {
                 continue;
             };
             let Ok(number) = u16::try_from(number) else { continue };
-            if look.facts.policies.contains_key(&number) {
+            if input.facts.policies.contains_key(&number) {
                 continue;
             }
             let (name, state) = (name.clone(), state.0.clone());
@@ -72,19 +74,19 @@ impl Guard for Custom {
         }
     }
 
-    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let EventKind::ToolProposed(ToolProposed { tool, .. }) = &look.event.kind else { return };
-        let tool = look.definition.resolve(tool.as_str());
-        for (number, rule) in look.definition.governing(tool) {
+    fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers) {
+        let EventKind::ToolProposed(ToolProposed { tool, .. }) = &input.event.kind else { return };
+        let tool = input.definition.resolve_tool(tool.as_str());
+        for (number, rule) in input.definition.policies_for(tool) {
             let PolicyRule::Custom { name } = rule else { continue };
-            let fact = u16::try_from(number).ok().and_then(|n| look.facts.policies.get(&n));
-            let objection = match fact {
+            let fact = u16::try_from(number).ok().and_then(|n| input.facts.policies.get(&n));
+            let violation = match fact {
                 Some(PolicyFact::Allowed { .. }) => continue,
-                Some(PolicyFact::Denied { reason }) => Objection {
+                Some(PolicyFact::Denied { reason }) => ViolationDraft {
                     guard: GuardName::Custom,
                     kind: ViolationType::ToolPolicyViolation,
                     subtype: ViolationSubtype::CustomPolicy,
-                    class: Class::Recoverable,
+                    class: ViolationClass::Recoverable,
                     decision: Decision::Deny,
                     message: reason.clone().filter(|reason| !reason.is_empty()).unwrap_or_else(
                         || format!("policy `{name}` does not allow `{}`", tool.name),
@@ -92,21 +94,23 @@ impl Guard for Custom {
                     location: Some(name.clone()),
                     correction: None,
                 },
-                Some(PolicyFact::Broken { reason }) => broken(name, reason),
-                Some(PolicyFact::State { .. }) => broken(name, "it answered another question"),
-                None => broken(name, "it gave no answer"),
+                Some(PolicyFact::Broken { reason }) => broken_policy(name, reason),
+                Some(PolicyFact::State { .. }) => {
+                    broken_policy(name, "it answered the wrong query")
+                }
+                None => broken_policy(name, "it gave no answer"),
             };
-            answers.object(objection);
+            answers.add_violation(violation);
         }
     }
 
-    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+    fn apply(&self, state: &mut SessionState, fold: FoldInput<'_>) {
         let record = fold.record;
         for (number, fact) in &record.facts.policies {
             if let PolicyFact::State { text } = fact
                 && let Some(PolicyState::Custom(slot)) =
                     state.policies.get_mut(usize::from(*number))
-                && text.len() <= POLICY_BYTES_MAX
+                && text.len() <= POLICY_STATE_BYTES_MAX
             {
                 slot.0.clone_from(text);
             }
@@ -114,8 +118,8 @@ impl Guard for Custom {
     }
 }
 
-/// What the policies want back with the result of a call, by their number.
-pub(crate) fn carried(facts: &Facts) -> Vec<(u16, String)> {
+/// Returns the texts that policies want back with the result of a call, by policy number.
+pub(crate) fn carried_texts(facts: &Facts) -> Vec<(u16, String)> {
     let mut room = CARRY_BYTES_MAX;
     let mut carried = Vec::new();
     for (number, fact) in &facts.policies {
@@ -129,17 +133,19 @@ pub(crate) fn carried(facts: &Facts) -> Vec<(u16, String)> {
     carried
 }
 
-/// The guard is broken, not the call; and what can't be checked does not run.
-fn broken(name: &str, reason: &str) -> Objection {
-    Objection {
+/// Builds the denial for a broken policy: a call that cannot be checked must not run.
+fn broken_policy(name: &str, reason: &str) -> ViolationDraft {
+    ViolationDraft {
         guard: GuardName::Custom,
         kind: ViolationType::GuardFault,
         subtype: ViolationSubtype::CustomPolicyBroken,
-        class: Class::Terminal,
+        class: ViolationClass::Terminal,
         decision: Decision::Deny,
         message: format!("the guard is broken, not the call: policy `{name}`: {reason}"),
         location: Some(name.to_string()),
-        correction: Some("tell a person; they can mend it, or pass for a while with `jackline off --for 30m --why …`"
+        correction: Some(
+            "tell the person: they can fix it, or turn the guard off for a while \
+                          with `jackline off --for 30m --why …`"
                 .to_string(),
         ),
     }

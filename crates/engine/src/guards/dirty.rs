@@ -1,11 +1,10 @@
-//! Dirty bits: whether code was changed, and whether tests have seen it since.
+//! Dirty bits: whether code was changed, and whether tests ran on it since.
 //!
-//! They are set from what calls do, never from what the agent says. A run of the
-//! tests counts for the code as it was when the run *began*, and nothing but
-//! proof counts as passing.
+//! The bits are set from what calls do, never from what the agent claims. A test run counts for the
+//! code as it was when the run *started*, and only proof counts as passing.
 
 pub(crate) mod clean;
-mod hidden;
+mod hidden_changes;
 mod paths;
 
 use alloc::string::String;
@@ -14,18 +13,18 @@ use alloc::vec::Vec;
 use crate::words::words;
 use serde::{Deserialize, Serialize};
 
-pub(crate) use self::hidden::Hidden;
+pub(crate) use self::hidden_changes::HiddenChange;
 use super::progress::TestCounts;
-use super::{Answers, Fold, Guard, Look};
-use crate::checks::{self, Check, What};
+use super::{FoldInput, Guard, GuardAnswers, GuardInput};
+use crate::checks::{self, CallCheck, CheckKind};
 use crate::definition::Definition;
-use crate::event::{Action, EventKind, Status, ToolFinished};
+use crate::event::{CallStatus, ControlAction, EventKind, ToolFinished};
 use crate::observe::{BuildOutcome, ObservedResult, TestSummary, TestVerdict};
-use crate::place::Place;
 use crate::proposal::Proposal;
-use crate::state::{Call, Changes, State};
+use crate::session_location::SessionLocation;
+use crate::state::{ChangeCertainty, InFlightCall, SessionState};
 
-/// What the definition adds to the commands and files that everybody knows.
+/// Commands and files that the definition adds to the built-in ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirtyBits {
     /// Commands and tools that test.
@@ -36,31 +35,31 @@ pub struct DirtyBits {
     pub docs: Vec<String>,
 }
 
-/// What is remembered of changes and tests.
+/// The recorded changes and test runs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Dirty {
-    /// The moment that the last change of code made.
+pub(crate) struct DirtyState {
+    /// The moment of the last code change.
     code: Option<u64>,
-    /// Changes that nobody saw, and that made no epoch.
+    /// How many changes may have happened unseen, without a new epoch.
     hidden: u64,
     docs: bool,
-    tested: Option<Tested>,
-    /// The moment in which a person said that it is good as it is.
+    current_test_result: Option<TestedMoment>,
+    /// The moment in which a person skipped the tests.
     skipped: Option<u64>,
-    /// How the tests were run last.
+    /// The command that last ran the tests.
     command: Option<String>,
 }
 
-/// The latest run of the tests that says something.
+/// The latest test run with a usable result.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct Tested {
-    /// The moment that it saw.
+struct TestedMoment {
+    /// The moment of the workspace that the run tested.
     moment: u64,
     passing: TestsPassing,
 }
 
 words! {
-    /// Whether tests pass, from good to bad.
+    /// Whether tests pass, ordered from good to bad.
     #[derive(Default, PartialOrd, Ord)]
     TestsPassing {
         /// They pass.
@@ -73,120 +72,121 @@ words! {
     }
 }
 
-/// What a call does that matters here, kept until it comes back.
+/// The effects of a call on the dirty bits, stored until its result arrives.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Bits {
+pub(crate) struct CallBits {
     /// Whether it changes code.
     pub(crate) code: bool,
     /// Whether it changes documentation.
     pub(crate) docs: bool,
-    /// What it may change where nobody sees it.
-    pub(crate) hidden: Hidden,
-    /// The moment in which it began.
+    /// What it may change unseen.
+    pub(crate) hidden: HiddenChange,
+    /// The moment in which the call started.
     moment: u64,
-    pub(crate) checks: Vec<Check>,
-    /// Whether its tests run after everything that it changes.
+    pub(crate) checks: Vec<CallCheck>,
+    /// Whether its tests run after all its changes.
     after: bool,
 }
 
-/// The bits, for people and for the gate.
+/// The bits, for people and for the completion check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[expect(clippy::struct_excessive_bools, reason = "they are bits, and people know them by name")]
+#[expect(clippy::struct_excessive_bools, reason = "the bits are named flags in the JSON output")]
 pub struct DirtySummary {
     /// Whether code was changed.
     pub code_modified: bool,
-    /// Whether tests were run since.
+    /// Whether tests ran since the last code change.
     pub tests_run: bool,
     /// Whether they passed.
     pub tests_passing: TestsPassing,
     /// Whether documentation was changed.
     pub docs_updated: bool,
-    /// Whether a person said that the code is good without tests.
+    /// Whether a person skipped the tests of the current code.
     pub skipped: bool,
 }
 
-impl Bits {
-    /// What a call does that begins now.
-    pub(crate) fn of(
+impl CallBits {
+    /// Returns the effects of a call that starts now.
+    pub(crate) fn for_call(
         definition: &Definition,
-        place: &Place,
-        state: &State,
+        place: &SessionLocation,
+        state: &SessionState,
         proposal: &Proposal<'_>,
     ) -> Self {
-        let found = proposal.checks(definition);
-        let (code, docs) = paths::changed(definition, proposal, found);
-        let after = paths::checks_last(proposal, found);
+        let checks_found = proposal.checks(definition);
+        let (code, docs) = paths::surely_changed(definition, proposal, checks_found);
+        let after = paths::are_checks_last(proposal, checks_found);
         Self {
             code,
             docs,
-            hidden: hidden::of(place, proposal, found),
+            hidden: hidden_changes::find_hidden_change(place, proposal, checks_found),
             moment: state.moment(),
-            checks: found.iter().map(|found| found.check).collect(),
+            checks: checks_found.iter().map(|checks_found| checks_found.check).collect(),
             after,
         }
     }
 
-    /// Whether it may change code where nobody sees it.
-    pub(crate) fn hides_code(&self) -> bool {
-        self.hidden == Hidden::Code
+    /// Returns whether the call may change code unseen.
+    pub(crate) fn may_change_code_unseen(&self) -> bool {
+        self.hidden == HiddenChange::Code
     }
 }
 
-impl State {
-    /// How often the workspace changed, or may have.
+impl SessionState {
+    /// Returns how often the workspace changed, or may have changed.
     fn moment(&self) -> u64 {
         self.epoch.saturating_add(self.dirty.hidden)
     }
 
-    /// Remembers a change that made an epoch.
-    pub(crate) fn saw_change(&mut self, code: bool, docs: bool) {
+    /// Records a change that started a new epoch.
+    pub(crate) fn record_change(&mut self, code: bool, docs: bool) {
         if code {
             self.dirty.code = Some(self.moment());
         }
         self.dirty.docs |= docs;
     }
 
-    /// Remembers a change that nobody saw.
-    pub(crate) fn suspects_change(&mut self) {
+    /// Records a possible unseen change.
+    pub(crate) fn record_possible_change(&mut self) {
         self.dirty.hidden = self.dirty.hidden.saturating_add(1);
-        self.saw_change(true, false);
+        self.record_change(true, false);
     }
 }
 
-impl Dirty {
-    /// Forgets what was earned; what was done to the workspace stays.
+impl DirtyState {
+    /// Clears the test results of a reset session; the recorded changes stay.
     pub(crate) fn reset(&mut self) {
-        self.tested = None;
+        self.current_test_result = None;
         self.skipped = None;
     }
 
-    /// How the tests of the code as it is ended; none where none were run.
-    fn tested(&self) -> Option<TestsPassing> {
-        let fresh = |tested: &Tested| self.code.is_none_or(|code| tested.moment >= code);
-        self.tested.filter(fresh).map(|tested| tested.passing)
+    /// Returns the result of the tests of the current code, or `None` if none ran.
+    fn current_test_result(&self) -> Option<TestsPassing> {
+        let fresh = |tested: &TestedMoment| self.code.is_none_or(|code| tested.moment >= code);
+        self.current_test_result.filter(fresh).map(|tested| tested.passing)
     }
 
     fn is_skipped(&self) -> bool {
         self.skipped.is_some_and(|skipped| self.code.is_none_or(|code| skipped >= code))
     }
 
-    /// Remembers a run that saw a moment; `code` is the one that the last change
-    /// of code made, that of the run's own call included.
-    fn saw_tests(&mut self, moment: u64, passing: TestsPassing, code: Option<u64>) {
-        let known = self.tested.filter(|known| known.moment >= code.unwrap_or(0));
-        let kept = match known {
-            // Two runs may come back in either order; the later moment stands.
-            Some(known) if known.moment > moment => return,
-            // A run that nobody can tell anything of takes nothing back.
-            Some(known) if passing == TestsPassing::Unknown => known.passing,
+    /// Records a test run. `moment` is what the run tested; `code` is the moment of the last code
+    /// change, including changes by the run's own call.
+    fn record_tests(&mut self, moment: u64, passing: TestsPassing, code: Option<u64>) {
+        let previous =
+            self.current_test_result.filter(|previous| previous.moment >= code.unwrap_or(0));
+        let passing_now = match previous {
+            // Two runs may finish in either order; the later moment wins.
+            Some(previous) if previous.moment > moment => return,
+            // A run without a usable result does not replace an earlier one.
+            Some(previous) if passing == TestsPassing::Unknown => previous.passing,
             _ => passing,
         };
-        self.tested = Some(Tested { moment, passing: kept });
+        self.current_test_result = Some(TestedMoment { moment, passing: passing_now });
     }
 
-    /// The bits as they are.
+    /// Returns the current bits.
     pub(crate) fn summary(&self) -> DirtySummary {
-        let tested = self.tested();
+        let tested = self.current_test_result();
         DirtySummary {
             code_modified: self.code.is_some(),
             tests_run: tested.is_some(),
@@ -198,31 +198,31 @@ impl Dirty {
 }
 
 /// A result up to this size was read from its beginning.
-const WHOLE_BYTES_MAX: u64 = 64 * 1024;
+const WHOLE_RESULT_BYTES_MAX: u64 = 64 * 1024;
 
-/// The exit statuses with which a shell tells of a signal.
-const DEATHS: core::ops::RangeInclusive<i64> = 129..=159;
+/// The exit statuses with which a shell reports a signal.
+const SIGNAL_EXIT_STATUSES: core::ops::RangeInclusive<i64> = 129..=159;
 
-/// How a call came to its end, as far as that says something of its commands.
+/// How a call ended, as far as this proves something about its commands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum CallOutcome {
     Succeeded,
     Failed,
-    /// A signal ended a command of it, so what it said before is not all.
-    Died,
-    /// It was ended, or died.
-    Broken,
+    /// A signal killed one of its commands, so its output may be incomplete.
+    Killed,
+    /// The call timed out or crashed.
+    Aborted,
 }
 
-impl End {
-    fn of(status: Status, exit_code: Option<i64>) -> Option<Self> {
+impl CallOutcome {
+    fn of(status: CallStatus, exit_code: Option<i64>) -> Option<Self> {
         match (status, exit_code) {
-            // It did not run, or nobody knows how far.
-            (Status::Cancelled, _) => None,
-            (Status::Timeout | Status::Crashed, _) => Some(Self::Broken),
-            (Status::Ok, None | Some(0)) => Some(Self::Succeeded),
-            (_, Some(code)) if DEATHS.contains(&code) => Some(Self::Died),
-            (Status::Ok | Status::Error, _) => Some(Self::Failed),
+            // The call did not run, or it is unknown how far it ran.
+            (CallStatus::Cancelled, _) => None,
+            (CallStatus::Timeout | CallStatus::Crashed, _) => Some(Self::Aborted),
+            (CallStatus::Ok, None | Some(0)) => Some(Self::Succeeded),
+            (_, Some(code)) if SIGNAL_EXIT_STATUSES.contains(&code) => Some(Self::Killed),
+            (CallStatus::Ok | CallStatus::Error, _) => Some(Self::Failed),
         }
     }
 }
@@ -230,129 +230,140 @@ impl End {
 pub(crate) struct DirtyGuard;
 
 impl Guard for DirtyGuard {
-    /// The completion check asks, not this guard.
-    fn decide(&self, _look: Look<'_>, _answers: &mut Answers) {}
+    /// The completion check asks for the bits, so this guard decides nothing.
+    fn decide(&self, _look: GuardInput<'_>, _answers: &mut GuardAnswers) {}
 
-    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+    fn apply(&self, state: &mut SessionState, fold: FoldInput<'_>) {
         let record = fold.record;
         match &record.event.kind {
-            EventKind::ToolProposed(_) if record.verdict.lets_run() => {
+            EventKind::ToolProposed(_) if record.verdict.allows_run() => {
                 let Some(proposal) = fold.proposal else { return };
                 if let Some(command) = checks::test_command(fold.definition, proposal) {
                     state.dirty.command = Some(command);
                 }
             }
             EventKind::ToolFinished(ToolFinished { status, exit_code, background, .. }) => {
-                // The call is still open here: it is closed after the guards
-                // have seen it.
-                let key = record.key(fold.definition);
+                // The call is still open here: it is closed after all guards have seen the event.
+                let key = record.call_key(fold.definition);
                 let Some(call) = state.in_flight.find_mut(key) else { return };
-                if call.changes == Changes::Perhaps && call.changed {
-                    (call.bits.code, call.bits.docs) = paths::seen(fold);
+                if call.changes == ChangeCertainty::Perhaps && call.saw_change {
+                    (call.bits.code, call.bits.docs) = paths::observed_changes(fold);
                 }
-                if let Some(end) = End::of(*status, *exit_code)
+                if let Some(end) = CallOutcome::of(*status, *exit_code)
                     && !background
                 {
-                    let call = Came::of(call);
-                    finished(state, &call, end, record.facts.observed.result.as_ref());
+                    let call = ReturnedCall::of(call);
+                    record_returned_call(state, &call, end, record.facts.observed.result.as_ref());
                 }
             }
             _ => {}
         }
-        if fold.said == Some(Action::SkipDirtyBits) {
+        if fold.person_action == Some(ControlAction::SkipDirtyBits) {
             state.dirty.skipped = Some(state.moment());
         }
     }
 }
 
-/// What counts here of a call that came back.
-struct Came {
-    bits: Bits,
+/// The facts about a finished call that this guard uses.
+struct ReturnedCall {
+    bits: CallBits,
     epoch: u64,
     mutates: bool,
     changes_code: bool,
 }
 
-impl Came {
-    fn of(call: &Call) -> Self {
+impl ReturnedCall {
+    fn of(call: &InFlightCall) -> Self {
         let (mutates, changes_code) = (call.mutates(), call.changes_code());
         Self { bits: call.bits.clone(), epoch: call.epoch, mutates, changes_code }
     }
 }
 
-/// What the end of a call says of its checks.
-fn finished(state: &mut State, call: &Came, end: End, result: Option<&ObservedResult>) {
-    // What the call itself changed before it tested, the tests have seen, unless
-    // somebody else changed something meanwhile.
-    let moved = |changes: bool| call.bits.after && changes && call.bits.moment == state.moment();
-    let moment = call.bits.moment + u64::from(moved(call.mutates || call.bits.hides_code()));
-    let epoch = call.epoch + u64::from(moved(call.mutates));
+/// Records what a finished call proves about its checks.
+fn record_returned_call(
+    state: &mut SessionState,
+    call: &ReturnedCall,
+    end: CallOutcome,
+    result: Option<&ObservedResult>,
+) {
+    // If the call changed something before it tested, its tests cover that change, unless another
+    // call changed the workspace meanwhile.
+    let own_change =
+        |changes: bool| call.bits.after && changes && call.bits.moment == state.moment();
+    let moment = call.bits.moment
+        + u64::from(own_change(call.mutates || call.bits.may_change_code_unseen()));
+    let epoch = call.epoch + u64::from(own_change(call.mutates));
     let summary = result.and_then(|result| result.tests.as_ref());
-    let of = |what: What| call.bits.checks.iter().filter(move |check| check.what == what);
-    let known = |check: &&Check| ran(**check, end, summary.is_some());
+    let of = |what: CheckKind| call.bits.checks.iter().filter(move |check| check.kind == what);
+    let did_it_run = |check: &&CallCheck| did_check_run(**check, end, summary.is_some());
     let built = result.and_then(|result| result.build);
     let none_ran = summary.is_some_and(|summary| summary.failed == 0 && summary.passed == Some(0))
-        && result.is_some_and(|result| result.bytes <= WHOLE_BYTES_MAX);
-    let tests = of(What::Test).filter(known).map(|check| {
-        let said = match summary.map(TestSummary::verdict) {
-            Some(TestVerdict::Passing) if !matches!(end, End::Broken | End::Died) => {
+        && result.is_some_and(|result| result.bytes <= WHOLE_RESULT_BYTES_MAX);
+    let tests = of(CheckKind::Test).filter(did_it_run).map(|check| {
+        let reported = match summary.map(TestSummary::verdict) {
+            Some(TestVerdict::Passing)
+                if !matches!(end, CallOutcome::Aborted | CallOutcome::Killed) =>
+            {
                 TestsPassing::Yes
             }
             Some(TestVerdict::Failing) => TestsPassing::No,
-            // What can't be built can't be tested.
+            // Code that does not build cannot be tested.
             None if built == Some(BuildOutcome::Failed) => TestsPassing::No,
             _ => TestsPassing::Unknown,
         };
-        match proof(*check, end) {
-            // A script may hide that its tests fail; what they say they can't.
-            Some(true) if said == TestsPassing::No => (TestsPassing::No, TestsPassing::No),
-            // No test was run, and none failed.
+        match proven_result(*check, end) {
+            // A script can hide the exit status of failing tests, but not their output.
+            Some(true) if reported == TestsPassing::No => (TestsPassing::No, TestsPassing::No),
+            // No test ran, so nothing is proven.
             Some(true) if none_ran => (TestsPassing::Unknown, TestsPassing::Unknown),
             Some(true) => (TestsPassing::Yes, TestsPassing::Yes),
             Some(false) => (TestsPassing::No, TestsPassing::No),
-            // What others may have said proves nothing.
-            None if said == TestsPassing::Yes && !check.heard => (TestsPassing::Unknown, said),
-            None => (said, said),
+            // Output that another command may have printed proves nothing.
+            None if reported == TestsPassing::Yes && !check.summary_counts => {
+                (TestsPassing::Unknown, reported)
+            }
+            None => (reported, reported),
         }
     });
-    // Of several, the worst counts. Whether it goes on is told by what was said;
-    // whether it may stop, by what is proven.
-    if let Some((passing, said)) = tests.reduce(|a, b| (a.0.max(b.0), a.1.max(b.1))) {
+    // Of several test runs the worst counts. Progress uses the reported results; the completion
+    // check uses the proven ones.
+    if let Some((passing, reported)) = tests.reduce(|a, b| (a.0.max(b.0), a.1.max(b.1))) {
         let code = if call.changes_code { Some(state.moment() + 1) } else { state.dirty.code };
-        state.dirty.saw_tests(moment, passing, code);
-        // Part of a run is not compared with a whole one.
+        state.dirty.record_tests(moment, passing, code);
+        // A partial run is not compared with a whole one.
         let failing = summary.filter(|summary| summary.complete).map(|summary| summary.failed);
-        state.progress.saw_tests(said, failing, epoch);
-        let counts = summary.and_then(|it| Some(TestCounts::of(it.passed?, it.failed)));
+        state.progress.record_tests(reported, failing, epoch);
+        let counts = summary
+            .and_then(|summary| Some(TestCounts::from_counts(summary.passed?, summary.failed)));
         state.progress.counts = counts.or(state.progress.counts);
     }
-    let proven = of(What::Build).filter_map(|check| proof(*check, end)).min();
-    // A log that is only shown says nothing of this build.
-    let said = built.filter(|_| !call.bits.checks.is_empty());
-    let said = said.map(|built| built == BuildOutcome::Ok);
-    if let Some(ok) = proven.or(said) {
-        state.progress.saw_build(ok);
+    let proven = of(CheckKind::Build).filter_map(|check| proven_result(*check, end)).min();
+    // A printed log proves nothing about a build of this call.
+    let logged = built.filter(|_| !call.bits.checks.is_empty());
+    let logged = logged.map(|built| built == BuildOutcome::Ok);
+    if let Some(ok) = proven.or(logged) {
+        state.progress.record_build(ok);
     }
-    if of(What::Docs).any(|check| proof(*check, end) == Some(true)) {
+    if of(CheckKind::Docs).any(|check| proven_result(*check, end) == Some(true)) {
         state.dirty.docs = true;
     }
-    if end != End::Succeeded
+    if end != CallOutcome::Succeeded
         && let Some(result) = result.filter(|result| result.bytes > 0)
     {
-        state.progress.saw_error(result.says());
+        state.progress.record_error(result.content_digest());
     }
 }
 
-/// Whether a check succeeded, where the end of its call proves it.
-fn proof(check: Check, end: End) -> Option<bool> {
+/// Returns whether a check succeeded, if the outcome of its call proves it.
+fn proven_result(check: CallCheck, end: CallOutcome) -> Option<bool> {
     match end {
-        End::Succeeded if check.proven => Some(true),
-        End::Failed | End::Died if check.refuted => Some(false),
+        CallOutcome::Succeeded if check.proven => Some(true),
+        CallOutcome::Failed | CallOutcome::Killed if check.refuted => Some(false),
         _ => None,
     }
 }
 
-/// Whether a check ran at all.
-fn ran(check: Check, end: End, spoke: bool) -> bool {
-    check.certain || spoke || proof(check, end).is_some()
+/// Returns whether a check ran at all.
+fn did_check_run(check: CallCheck, end: CallOutcome, spoke: bool) -> bool {
+    check.certain || spoke || proven_result(check, end).is_some()
 }

@@ -1,8 +1,8 @@
-//! Tools whose effect must not happen twice: sending money, posting a message.
+//! Tools whose effect must not happen twice, such as sending money or posting a message.
 //!
-//! An identical second call is refused before it runs, until a person has
-//! spoken. It does not matter how the first one ended: a call that timed out,
-//! failed or never came back may have done what it does.
+//! The guard refuses an identical second call until a person sends a message. The result of the
+//! first call does not matter: a call that timed out, failed or never returned may still have had
+//! its effect.
 
 use alloc::format;
 use alloc::string::ToString;
@@ -10,90 +10,97 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answers, Fold, Guard, Look, Objection};
+use super::{FoldInput, Guard, GuardAnswers, GuardInput, ViolationDraft};
 use crate::digest::Digest128;
 use crate::event::{EventKind, PromptSource, PromptSubmitted, ToolProposed};
-use crate::state::{State, short};
-use crate::verdict::{Class, Decision, GuardName, ViolationSubtype, ViolationType};
+use crate::state::{SessionState, short_hash};
+use crate::verdict::{Decision, GuardName, ViolationClass, ViolationSubtype, ViolationType};
 
-/// How many calls are remembered between two messages of a person. One more is
-/// refused: what can't be remembered can't be told from a repetition.
-const CALLS_MAX: usize = 256;
+/// How many calls are recorded between two messages of a person. The next call is refused, because
+/// a repetition could not be detected.
+const EFFECT_CALLS_MAX: usize = 256;
 
-/// The calls that may have had their effect since a person last spoke.
+/// The calls that may have had an effect since the last message of a person.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Effects(Vec<(u64, Digest128)>);
+pub(crate) struct RecordedEffects(Vec<(u64, Digest128)>);
 
 pub(crate) struct EffectGuard;
 
 impl Guard for EffectGuard {
-    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let EventKind::ToolProposed(ToolProposed { tool, .. }) = &look.event.kind else { return };
-        let tool = look.definition.resolve(tool.as_str());
-        let done = &look.state.effects.0;
-        let (subtype, message) = match look.facts.observed.args {
+    fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers) {
+        let EventKind::ToolProposed(ToolProposed { tool, .. }) = &input.event.kind else { return };
+        let tool = input.definition.resolve_tool(tool.as_str());
+        let done = &input.state.effects.0;
+        let (subtype, message) = match input.facts.observed.args {
             _ if tool.idempotent => return,
             None => (
                 ViolationSubtype::UnknownArguments,
-                format!("the arguments of `{}` were not seen", tool.name),
+                format!(
+                    "the arguments of `{}` are unknown, so a repeated call cannot be detected",
+                    tool.name
+                ),
             ),
-            Some(args) if done.contains(&(short(tool.name), args)) => (
+            Some(args) if done.contains(&(short_hash(tool.name), args)) => (
                 ViolationSubtype::RepeatedEffect,
-                format!("`{}` was called with exactly these arguments before", tool.name),
+                format!("`{}` was already called with exactly these arguments", tool.name),
             ),
-            Some(_) if done.len() >= CALLS_MAX => (
+            Some(_) if done.len() >= EFFECT_CALLS_MAX => (
                 ViolationSubtype::TooManyEffects,
-                format!("{CALLS_MAX} calls with an effect since a person last spoke"),
+                format!(
+                    "there were {EFFECT_CALLS_MAX} calls with an effect since the last message of a \
+                     person, which is the limit"
+                ),
             ),
             Some(_) => return,
         };
-        answers.object(Objection {
+        answers.add_violation(ViolationDraft {
             guard: GuardName::Effects,
             kind: ViolationType::ToolPolicyViolation,
             subtype,
-            class: Class::Recoverable,
+            class: ViolationClass::Recoverable,
             decision: Decision::Deny,
             message,
             location: Some(tool.name.to_string()),
             correction: Some(
-                "look whether the first call had its effect; a person's message allows it again"
+                "check whether the first call took effect; the next message of a person allows \
+                 the call again"
                     .to_string(),
             ),
         });
     }
 
-    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+    fn apply(&self, state: &mut SessionState, fold: FoldInput<'_>) {
         let (definition, record) = (fold.definition, fold.record);
         match &record.event.kind {
-            // A call that a person let run although it was asked about.
+            // The client ran a call after asking a person about it.
             EventKind::ToolFinished(_) => {
-                let Some(call) = state.in_flight.find(record.key(definition)) else { return };
-                let tool = definition.resolve(&call.tool);
-                let effect = call.args.map(|args| (short(tool.name), args));
-                if call.asked && !tool.idempotent {
-                    remember(&mut state.effects, effect);
+                let Some(call) = state.in_flight.find(record.call_key(definition)) else { return };
+                let tool = definition.resolve_tool(&call.tool);
+                let effect = call.args.map(|args| (short_hash(tool.name), args));
+                if call.needs_approval && !tool.idempotent {
+                    record_effect(&mut state.effects, effect);
                 }
             }
-            EventKind::ToolProposed(ToolProposed { tool, .. }) if record.verdict.lets_run() => {
-                let tool = definition.resolve(tool.as_str());
-                let effect = record.facts.observed.args.map(|args| (short(tool.name), args));
+            EventKind::ToolProposed(ToolProposed { tool, .. }) if record.verdict.allows_run() => {
+                let tool = definition.resolve_tool(tool.as_str());
+                let effect = record.facts.observed.args.map(|args| (short_hash(tool.name), args));
                 if !tool.idempotent {
-                    remember(&mut state.effects, effect);
+                    record_effect(&mut state.effects, effect);
                 }
             }
             EventKind::PromptSubmitted(PromptSubmitted { source: PromptSource::Human, .. })
                 if record.event.actor.is_main() =>
             {
-                state.effects = Effects::default();
+                state.effects = RecordedEffects::default();
             }
             _ => {}
         }
     }
 }
 
-fn remember(effects: &mut Effects, effect: Option<(u64, Digest128)>) {
-    let known = effect.is_none_or(|effect| effects.0.contains(&effect));
-    if !known && effects.0.len() < CALLS_MAX {
+fn record_effect(effects: &mut RecordedEffects, effect: Option<(u64, Digest128)>) {
+    let is_recorded = effect.is_none_or(|effect| effects.0.contains(&effect));
+    if !is_recorded && effects.0.len() < EFFECT_CALLS_MAX {
         effects.0.extend(effect);
     }
 }

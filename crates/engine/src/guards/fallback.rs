@@ -1,10 +1,10 @@
-//! The fallback chain: another model goes on with the work.
+//! The fallback chain: another model continues the work.
 //!
-//! Who drives the agent says so, and why. Where the session is stuck, another of the models
-//! that the definition names lifts the pause, each of them once; then only a person does. Who
-//! works first may be none of them: a task can name its own.
+//! The runtime reports each change of the model with its reason. If the session is stuck, the next
+//! model that the definition names ends the pause. Each model may do so once until a person sends a
+//! message. A task may start with a model that the definition does not name.
 //!
-//! A model that goes on after itself was waited for.
+//! A change from a model to itself means that the runtime waited for this model.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -14,64 +14,69 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::advisor::{DETAIL_BYTES_MAX, line, no_effect, objects};
-use super::{Answers, Fold, Guard, Look, Objection};
+use super::advisor::{DETAIL_BYTES_MAX, build_safety_event, has_violation_of, no_effect_violation};
+use super::{FoldInput, Guard, GuardAnswers, GuardInput, ViolationDraft};
 use crate::definition::{Definition, ModelChoice};
 use crate::event::{ChangeReason, EventKind, ModelChanged, PromptSource, PromptSubmitted};
 use crate::session::Record;
-use crate::state::{State, beginning, short};
+use crate::state::{SessionState, short_hash, text_prefix};
 use crate::verdict::{GuardName, SafetyAction, SafetyKind, ViolationSubtype};
 
-/// The name under which the guard objects.
+/// The guard name in violations.
 const GUARD: GuardName = GuardName::Models;
 
-/// How much of a model's name is remembered.
+/// How many bytes of a model name are stored.
 const NAME_BYTES_MAX: usize = 200;
 
-/// Which model is at work.
+/// The model at work, and the models that were tried.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Fallback {
-    /// The one that was told last.
+pub(crate) struct FallbackState {
+    /// The model of the last change.
     pub(crate) model: Option<String>,
-    /// Which models of the definition were stuck, or have lifted a pause, since a person
-    /// spoke: by their names in short.
+    /// The models of the definition that got stuck or ended a pause since the last message of a
+    /// person, as hashes of their names.
     tried: Vec<u64>,
 }
 
-impl Fallback {
-    /// Has every further model be tried again.
-    pub(crate) fn begin(&mut self) {
+impl FallbackState {
+    /// Allows every fallback model again.
+    pub(crate) fn reset(&mut self) {
         self.tried.clear();
     }
 
-    /// Remembers who was stuck and who goes on, as far as the definition names them.
-    fn lift(&mut self, definition: &Definition, from: &str, to: &str) {
-        let known: Vec<u64> = definition.choices.iter().map(|it| short(&it.label())).collect();
-        self.tried.extend([short(from), short(to)]);
+    /// Records the stuck model and its successor, if the definition names them.
+    fn record_switch(&mut self, definition: &Definition, from: &str, to: &str) {
+        let named: Vec<u64> =
+            definition.choices.iter().map(|choice| short_hash(&choice.label())).collect();
+        self.tried.extend([short_hash(from), short_hash(to)]);
         self.tried.sort_unstable();
         self.tried.dedup();
-        self.tried.retain(|tried| known.contains(tried));
+        self.tried.retain(|model| named.contains(model));
     }
 
-    /// Who works where a change does not say who did: the one that was told last, or else
-    /// the first.
-    fn works<'a>(&'a self, definition: &'a Definition, from: Option<&'a str>) -> Cow<'a, str> {
-        let told = from.or(self.model.as_deref()).map(Cow::Borrowed);
-        let first = || definition.choices.first().map(|it| Cow::Owned(it.label()));
-        told.or_else(first).unwrap_or_default()
+    /// Returns the model at work. If the event does not name it, this is the model of the last
+    /// change, or else the first one.
+    fn current_model<'a>(
+        &'a self,
+        definition: &'a Definition,
+        from: Option<&'a str>,
+    ) -> Cow<'a, str> {
+        let reported = from.or(self.model.as_deref()).map(Cow::Borrowed);
+        let first = || definition.choices.first().map(|choice| Cow::Owned(choice.label()));
+        reported.or_else(first).unwrap_or_default()
     }
 }
 
 pub(crate) struct FallbackGuard;
 
 impl Guard for FallbackGuard {
-    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let EventKind::ModelChanged(ModelChanged { from, to, reason }) = &look.event.kind else {
+    fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers) {
+        let EventKind::ModelChanged(ModelChanged { from, to, reason }) = &input.event.kind else {
             return;
         };
-        let taken = if let Some(objection) = futile(look, from.as_deref(), to, reason) {
-            // It is about the session itself, so it holds in every mode.
-            answers.insist(objection);
+        let taken = if let Some(violation) = check_change(input, from.as_deref(), to, reason) {
+            // The violation is about the session, not a policy, so every mode enforces it.
+            answers.add_enforced_violation(violation);
             SafetyAction::Refused
         } else if from.as_ref() == Some(to) {
             SafetyAction::Waited
@@ -80,81 +85,82 @@ impl Guard for FallbackGuard {
         } else {
             SafetyAction::SwitchedModel
         };
-        let shown = |text: &str| json!(beginning(text, DETAIL_BYTES_MAX));
+        let shown = |detail: &str| json!(text_prefix(detail, DETAIL_BYTES_MAX));
         let details = [
             ("from", from.as_deref().map(shown)),
             ("to", Some(shown(to))),
-            ("reason", Some(shown(reason.word()))),
+            ("reason", Some(shown(reason.as_str()))),
         ];
-        answers.safety.push(line(look, SafetyKind::ModelFallback, details, taken));
+        answers.safety.push(build_safety_event(input, SafetyKind::ModelFallback, details, taken));
     }
 
-    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+    fn apply(&self, state: &mut SessionState, fold: FoldInput<'_>) {
         let record = fold.record;
         match &record.event.kind {
             EventKind::ModelChanged(ModelChanged { from, to, .. })
-                if !objects(record.verdict, &GUARD) =>
+                if !has_violation_of(record.verdict, &GUARD) =>
             {
-                if lifts(record) {
-                    let works = state.fallback.works(fold.definition, from.as_deref()).into_owned();
-                    state.fallback.lift(fold.definition, &works, to);
+                if is_takeover(record) {
+                    let works =
+                        state.fallback.current_model(fold.definition, from.as_deref()).into_owned();
+                    state.fallback.record_switch(fold.definition, &works, to);
                 }
-                state.fallback.model = Some(beginning(to, NAME_BYTES_MAX).to_string());
+                state.fallback.model = Some(text_prefix(to, NAME_BYTES_MAX).to_string());
             }
             EventKind::PromptSubmitted(PromptSubmitted { source: PromptSource::Human, .. })
                 if record.event.actor.is_main() =>
             {
-                state.fallback.begin();
+                state.fallback.reset();
             }
             _ => {}
         }
     }
 }
 
-/// Whether the next model takes over where the one before was stuck.
-pub(super) fn lifts(record: &Record<'_>) -> bool {
+/// Returns whether the next model takes over from a stuck one, which ends a pause.
+pub(super) fn is_takeover(record: &Record<'_>) -> bool {
     let EventKind::ModelChanged(ModelChanged { reason, .. }) = &record.event.kind else {
         return false;
     };
-    *reason == ChangeReason::Blocked && !objects(record.verdict, &GUARD)
+    *reason == ChangeReason::Blocked && !has_violation_of(record.verdict, &GUARD)
 }
 
-/// Why the change would be for nothing.
-fn futile(
-    look: Look<'_>,
+/// Returns the reason why the model change would change nothing.
+fn check_change(
+    input: GuardInput<'_>,
     from: Option<&str>,
     to: &str,
     reason: &ChangeReason,
-) -> Option<Objection> {
-    let object = |subtype, message: String, correction: &str| {
-        Some(no_effect(GUARD, subtype, message, correction))
+) -> Option<ViolationDraft> {
+    let refuse = |subtype, message: String, correction: &str| {
+        Some(no_effect_violation(GUARD, subtype, message, correction))
     };
-    if !look.event.actor.is_main() {
-        let message = "the model of the main agent is told, and of no other".to_string();
-        return object(ViolationSubtype::NotMain, message, "leave `actor` out");
+    if !input.event.actor.is_main() {
+        let message = "only a model change of the main agent can be reported".to_string();
+        return refuse(ViolationSubtype::NotMain, message, "omit `actor`");
     }
     if *reason != ChangeReason::Blocked {
         return None;
     }
-    if !look.is_stuck() {
+    if !input.is_stuck() {
         let message = "nothing blocks this session".to_string();
-        return object(
+        return refuse(
             ViolationSubtype::NotStuck,
             message,
-            "give the reason for which the model was changed",
+            "report the actual `reason` of the model change",
         );
     }
-    let (fallback, definition) = (&look.state.fallback, look.definition);
-    let shown = beginning(to, DETAIL_BYTES_MAX);
-    let way = "a person has to clear the blocker: `jackline clear`";
+    let (fallback, definition) = (&input.state.fallback, input.definition);
+    let shown = text_prefix(to, DETAIL_BYTES_MAX);
+    let correction = "a person must clear the blocker: `jackline clear`";
     let is_named = |choice: &ModelChoice| choice.label() == to;
-    if !definition.choices.iter().any(is_named) || fallback.works(definition, from) == to {
-        let message = format!("the definition has no further model `{shown}`");
-        return object(ViolationSubtype::NoFurtherModel, message, way);
+    if !definition.choices.iter().any(is_named) || fallback.current_model(definition, from) == to {
+        let message = format!("the definition names no other fallback model `{shown}`");
+        return refuse(ViolationSubtype::NoFurtherModel, message, correction);
     }
-    if fallback.tried.contains(&short(to)) {
-        let message = format!("`{shown}` has had its turn since a person spoke");
-        return object(ViolationSubtype::Budget, message, way);
+    if fallback.tried.contains(&short_hash(to)) {
+        let message = format!("`{shown}` was already tried since the last message of a person");
+        return refuse(ViolationSubtype::Budget, message, correction);
     }
     None
 }

@@ -1,8 +1,8 @@
-//! Feedback providers: soft guidance that comes with tool results.
+//! Feedback providers: soft guidance that the agent gets along with tool results.
 //!
-//! A provider speaks when one of its triggers says so. Every provider
-//! instance keeps its own cadence; all that are due speak in the same round.
-//! Feedback never blocks: what to do with it is the agent's business.
+//! A provider sends feedback when one of its triggers is due. Each provider has its own cadence,
+//! and all that are due send in the same round. Feedback never blocks; the agent decides what to do
+//! with it.
 
 pub(crate) mod deadline;
 
@@ -12,94 +12,96 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answers, Fold, Guard, Look};
+use super::{FoldInput, Guard, GuardAnswers, GuardInput};
 use crate::definition::Definition;
 use crate::event::EventKind;
 use crate::facts::{
-    DefinitionFact, Facts, FeedbackFact, FeedbackView, FileKind, Queries, Query, ReloadFact, Wants,
+    DefinitionFact, Facts, FeedbackFact, FeedbackView, FileDetails, FileKind, Queries, Query,
+    ReloadFact,
 };
-use crate::reload::same_as;
-use crate::state::State;
+use crate::reload::match_unchanged;
+use crate::state::SessionState;
 use crate::verdict::{Feedback, Severity};
 
-/// How many of the latest calls custom providers are told.
+/// How many of the latest calls a custom provider is shown.
 const RECENT_CALLS_MAX: usize = 8;
 
-/// How much of the latest feedback custom providers are told.
+/// How many characters of the latest feedback a custom provider is shown.
 const SUMMARY_CHARS_MAX: usize = 200;
 
-/// A provider and when it speaks.
+/// A feedback provider and its trigger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeedbackProvider {
-    /// What it says.
-    pub speech: Speech,
-    /// When it says it.
-    pub trigger: Trigger,
+    /// The content of the feedback.
+    pub speech: FeedbackContent,
+    /// When it is sent.
+    pub trigger: FeedbackTrigger,
 }
 
-/// What a provider says.
+/// The content that a provider sends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Speech {
-    /// How much time is left.
+pub enum FeedbackContent {
+    /// The remaining time.
     Deadline {
-        /// From how much on it warns.
+        /// From this remaining time on, the feedback is a warning.
         warning_threshold_seconds: u64,
     },
-    /// Always the same.
+    /// A fixed text.
     Static {
         /// The text.
         text: String,
     },
-    /// What a provider written in Rust says.
+    /// The answer of a provider written in Rust.
     Custom {
-        /// The name it is registered under.
+        /// The registered name.
         name: String,
     },
 }
 
-/// When a provider speaks: when any of these says so.
+/// When a provider sends feedback. Any one of these conditions is enough.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Trigger {
-    /// After this many calls since it last spoke.
+pub struct FeedbackTrigger {
+    /// After this many calls since its last feedback.
     pub every_n_calls: Option<u64>,
-    /// At the first result, then after this much time since it last spoke.
+    /// At the first result, then after this time since its last feedback.
     pub every_n_seconds: Option<u64>,
-    /// Once, when this file is there.
-    pub on_file_created: Option<FileCreated>,
+    /// Once, when this file exists.
+    pub on_file_created: Option<FileTrigger>,
 }
 
-/// A file that makes a provider speak once a session.
+/// A file that makes a provider send feedback once per session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileCreated {
-    /// Its canonical path.
+pub struct FileTrigger {
+    /// The canonical path.
     pub path: String,
-    /// Whether a file that was there before the session does not count.
+    /// Whether to ignore a file that existed before the session.
     pub since_start: bool,
 }
 
-/// One provider's cadence.
+/// When one provider last sent feedback.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Cadence {
-    /// Calls and session time when it last spoke.
+pub(crate) struct FeedbackCadence {
+    /// The number of calls and the session time at its last feedback.
     last: Option<(u64, u64)>,
-    /// Whether its file has made it speak.
+    /// Whether its file has triggered feedback.
     fired: bool,
-    /// Whether its file was there when the session began, where that matters.
+    /// Whether its file existed when the session started, if that matters.
     there_before: bool,
 }
 
-/// What custom providers are told about the past; kept only where there are some.
+/// What custom providers are told about earlier events. Recorded only if the definition has custom
+/// providers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Past {
-    /// The tools that were called last, the latest at the end.
+pub(crate) struct FeedbackHistory {
+    /// The latest called tools, the newest at the end.
     calls: Vec<String>,
-    /// Who spoke last, and what they said.
+    /// The provider and the text of the latest feedback.
     spoke: Option<(String, String)>,
 }
 
-impl Past {
-    fn apply(&mut self, fold: Fold<'_>) {
+impl FeedbackHistory {
+    fn apply(&mut self, fold: FoldInput<'_>) {
         if let Some(proposal) = fold.proposal {
             if self.calls.len() >= RECENT_CALLS_MAX {
                 self.calls.remove(0);
@@ -113,28 +115,34 @@ impl Past {
     }
 }
 
-/// The cadences of a session that has just begun.
-pub(crate) fn initial(definition: &Definition) -> Vec<Cadence> {
-    definition.feedback.iter().map(|_| Cadence::default()).collect()
+/// Returns the cadences of a new session.
+pub(crate) fn initial_cadences(definition: &Definition) -> Vec<FeedbackCadence> {
+    definition.feedback.iter().map(|_| FeedbackCadence::default()).collect()
 }
 
-/// The cadences after a reset: everything is said anew, but what was there
-/// before the session was there before the session.
-pub(crate) fn reset(cadences: &mut [Cadence]) {
+/// Resets the cadences: every provider starts again. Files that existed before the session still
+/// count as such.
+pub(crate) fn reset_cadences(cadences: &mut [FeedbackCadence]) {
     for cadence in cadences {
-        *cadence = Cadence { there_before: cadence.there_before, ..Cadence::default() };
+        *cadence =
+            FeedbackCadence { there_before: cadence.there_before, ..FeedbackCadence::default() };
     }
 }
 
-/// The cadences under another definition: a provider that says the same at the
-/// same times goes on, and every other one begins.
-pub(crate) fn carry_over(state: &mut State, from: &Definition, to: &Definition, facts: &Facts) {
-    let same = same_as(&from.feedback, &to.feedback, PartialEq::eq);
+/// Converts the cadences for a reloaded definition. An unchanged provider keeps its cadence; every
+/// other one starts.
+pub(crate) fn carry_over(
+    state: &mut SessionState,
+    from: &Definition,
+    to: &Definition,
+    facts: &Facts,
+) {
+    let same = match_unchanged(&from.feedback, &to.feedback, PartialEq::eq);
     let carried = to.feedback.iter().zip(same).map(|(provider, old)| {
         let old = old.and_then(|at| state.feedback.get(at)).cloned();
-        old.unwrap_or_else(|| Cadence {
-            there_before: is_there_before(provider, facts),
-            ..Cadence::default()
+        old.unwrap_or_else(|| FeedbackCadence {
+            there_before: existed_before(provider, facts),
+            ..FeedbackCadence::default()
         })
     });
     state.feedback = carried.collect();
@@ -143,90 +151,96 @@ pub(crate) fn carry_over(state: &mut State, from: &Definition, to: &Definition, 
 pub(crate) struct FeedbackGuard;
 
 impl Guard for FeedbackGuard {
-    fn needs(&self, look: Look<'_>, queries: &mut Queries) {
-        let begins = look.state.seq == 0;
-        let delivers = matches!(look.event.kind, EventKind::ToolFinished(_));
-        for (provider, cadence) in look.definition.feedback.iter().zip(&look.state.feedback) {
+    fn needs(&self, input: GuardInput<'_>, queries: &mut Queries) {
+        let is_first = input.state.seq == 0;
+        let has_result = matches!(input.event.kind, EventKind::ToolFinished(_));
+        for (provider, cadence) in input.definition.feedback.iter().zip(&input.state.feedback) {
             let Some(file) = &provider.trigger.on_file_created else { continue };
-            let wanted = (begins && file.since_start) || (delivers && !cadence.fired);
-            if wanted && !look.facts.files.contains_key(&file.path) {
-                queries.ask(Query::File { path: file.path.clone(), wants: Wants::default() });
+            let needed = (is_first && file.since_start) || (has_result && !cadence.fired);
+            if needed && !input.facts.files.contains_key(&file.path) {
+                queries.ask(Query::File { path: file.path.clone(), wants: FileDetails::default() });
             }
         }
-        if let Some(ReloadFact::New(new)) = &look.facts.reload
+        if let Some(ReloadFact::New(new)) = &input.facts.reload
             && let Some(lowered) = new.lowered.definition()
         {
-            let files =
-                lowered.feedback.iter().filter_map(|it| it.trigger.on_file_created.as_ref());
+            let files = lowered
+                .feedback
+                .iter()
+                .filter_map(|provider| provider.trigger.on_file_created.as_ref());
             for file in files.filter(|file| file.since_start) {
-                if !look.facts.files.contains_key(&file.path) {
-                    queries.ask(Query::File { path: file.path.clone(), wants: Wants::default() });
+                if !input.facts.files.contains_key(&file.path) {
+                    queries.ask(Query::File {
+                        path: file.path.clone(),
+                        wants: FileDetails::default(),
+                    });
                 }
             }
         }
-        // Whether a file has made a provider speak is known in the next round.
-        if delivers && queries.is_empty() {
-            ask_custom(look, queries);
+        // A file trigger can only be decided once the file fact exists, in the next round.
+        if has_result && queries.is_empty() {
+            ask_custom(input, queries);
         }
     }
 
-    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        answers.feedback.extend(broken_definition(look));
-        if !matches!(look.event.kind, EventKind::ToolFinished(_)) {
+    fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers) {
+        answers.feedback.extend(broken_definition(input));
+        if !matches!(input.event.kind, EventKind::ToolFinished(_)) {
             return;
         }
-        let moment = moment(look);
-        let mut room = look.definition.feedback_bytes_max as usize;
-        let providers = look.definition.feedback.iter().zip(&look.state.feedback);
+        let moment = trigger_input(input);
+        let mut room = input.definition.feedback_bytes_max as usize;
+        let providers = input.definition.feedback.iter().zip(&input.state.feedback);
         for (number, (provider, cadence)) in (0..).zip(providers) {
-            if !due(&provider.trigger, cadence, moment).any() {
+            if !due_triggers(&provider.trigger, cadence, moment).any() {
                 continue;
             }
-            let Some(feedback) = speak(number, provider, look) else { continue };
-            // Two that say the same in one round say it once.
-            let said = |known: &Feedback| {
-                (&known.provider, &known.summary) == (&feedback.provider, &feedback.summary)
+            let Some(feedback) = provider_feedback(number, provider, input) else { continue };
+            // Identical feedback is sent once per round.
+            let is_same = |sent: &Feedback| {
+                (&sent.provider, &sent.summary) == (&feedback.provider, &feedback.summary)
             };
             let bytes = feedback.render().len();
-            if bytes <= room && !answers.feedback.iter().any(said) {
+            if bytes <= room && !answers.feedback.iter().any(is_same) {
                 room -= bytes;
                 answers.feedback.push(feedback);
             }
         }
     }
 
-    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+    fn apply(&self, state: &mut SessionState, fold: FoldInput<'_>) {
         let (definition, record) = (fold.definition, fold.record);
-        let begins = record.seq == 1;
-        let custom = |provider: &FeedbackProvider| matches!(provider.speech, Speech::Custom { .. });
+        let is_first = record.seq == 1;
+        let custom =
+            |provider: &FeedbackProvider| matches!(provider.speech, FeedbackContent::Custom { .. });
         if definition.feedback.iter().any(custom) {
             state.past.apply(fold);
         }
-        let delivers = matches!(record.event.kind, EventKind::ToolFinished(_));
-        let has_deadline = deadline::of(definition, state, record.facts).is_some();
-        let moment = Moment {
+        let has_result = matches!(record.event.kind, EventKind::ToolFinished(_));
+        let has_deadline = deadline::earliest_deadline(definition, state, record.facts).is_some();
+        let moment = TriggerInput {
             calls: state.invocations.proposed,
             elapsed_ms: state.clock.elapsed_ms(),
             facts: record.facts,
         };
         for (provider, cadence) in definition.feedback.iter().zip(&mut state.feedback) {
-            if begins {
-                cadence.there_before = is_there_before(provider, record.facts);
+            if is_first {
+                cadence.there_before = existed_before(provider, record.facts);
             }
-            let mute = match &provider.speech {
-                Speech::Deadline { .. } => !has_deadline,
-                // A provider that had nothing to say is asked again next time.
-                Speech::Custom { name } => {
+            let is_silent = match &provider.speech {
+                FeedbackContent::Deadline { .. } => !has_deadline,
+                // A provider that sent nothing is asked again at the next result.
+                FeedbackContent::Custom { name } => {
                     let spoke = |feedback: &Feedback| feedback.provider == *name;
                     !record.verdict.feedback.iter().any(spoke)
                 }
-                Speech::Static { .. } => false,
+                FeedbackContent::Static { .. } => false,
             };
-            if !delivers || mute {
+            if !has_result || is_silent {
                 continue;
             }
-            let due = due(&provider.trigger, cadence, moment);
-            // Only the file itself uses up the file's one time.
+            let due = due_triggers(&provider.trigger, cadence, moment);
+            // Only the file trigger itself uses up its one chance.
             cadence.fired |= due.file;
             if due.any() {
                 cadence.last = Some((moment.calls, moment.elapsed_ms));
@@ -235,10 +249,10 @@ impl Guard for FeedbackGuard {
     }
 }
 
-/// A definition that no longer loads is said loudly: what is in force is not
-/// what the file says.
-fn broken_definition(look: Look<'_>) -> Option<Feedback> {
-    let Some(DefinitionFact::Broken { reason }) = &look.facts.definition else { return None };
+/// Warns the agent that the definition file cannot be loaded, because the definition in force
+/// differs from the file.
+fn broken_definition(input: GuardInput<'_>) -> Option<Feedback> {
+    let Some(DefinitionFact::Broken { reason }) = &input.facts.definition else { return None };
     Some(Feedback {
         provider: "Definition".to_string(),
         severity: Severity::Warning,
@@ -249,119 +263,128 @@ fn broken_definition(look: Look<'_>) -> Option<Feedback> {
         suggestions: Vec::from([
             "Tell the person: `jackline check` shows what is wrong.".to_string()
         ]),
-        timestamp: look.clock.now(),
-        call_index: look.state.invocations.proposed,
-        definition: look.definition.name.clone(),
+        timestamp: input.clock.now(),
+        call_index: input.state.invocations.proposed,
+        definition: input.definition.name.clone(),
     })
 }
 
-fn moment(look: Look<'_>) -> Moment<'_> {
-    Moment {
-        calls: look.state.invocations.proposed,
-        elapsed_ms: look.clock.elapsed_ms(),
-        facts: look.facts,
+fn trigger_input(input: GuardInput<'_>) -> TriggerInput<'_> {
+    TriggerInput {
+        calls: input.state.invocations.proposed,
+        elapsed_ms: input.clock.elapsed_ms(),
+        facts: input.facts,
     }
 }
 
 /// Asks the custom providers that are due.
-fn ask_custom(look: Look<'_>, queries: &mut Queries) {
-    let calls = look.state.invocations.proposed;
-    let spoken = look.state.feedback.iter().filter_map(|cadence| cadence.last);
-    let last = spoken.map(|(at, _)| at).max().unwrap_or(0);
-    let providers = look.definition.feedback.iter().zip(&look.state.feedback);
+fn ask_custom(input: GuardInput<'_>, queries: &mut Queries) {
+    let calls = input.state.invocations.proposed;
+    let sent = input.state.feedback.iter().filter_map(|cadence| cadence.last);
+    let last = sent.map(|(at, _)| at).max().unwrap_or(0);
+    let providers = input.definition.feedback.iter().zip(&input.state.feedback);
     for (number, (provider, cadence)) in (0..).zip(providers) {
-        let Speech::Custom { name } = &provider.speech else { continue };
-        let open = !look.facts.feedback.contains_key(&number);
-        if !open || !due(&provider.trigger, cadence, moment(look)).any() {
+        let FeedbackContent::Custom { name } = &provider.speech else { continue };
+        let unanswered = !input.facts.feedback.contains_key(&number);
+        if !unanswered || !due_triggers(&provider.trigger, cadence, trigger_input(input)).any() {
             continue;
         }
         let own = cadence.last.map_or(0, |(at, _)| at);
         let view = FeedbackView {
-            definition: look.definition.name.clone(),
-            deadline: deadline::of(look.definition, look.state, look.facts),
-            now: look.clock.now(),
+            definition: input.definition.name.clone(),
+            deadline: deadline::earliest_deadline(input.definition, input.state, input.facts),
+            now: input.clock.now(),
             tool_call_count: calls,
             calls_since_feedback: calls.saturating_sub(last),
             calls_since_own_feedback: calls.saturating_sub(own),
-            recent_tool_calls: look.state.past.calls.iter().rev().cloned().collect(),
-            last_feedback: look.state.past.spoke.clone(),
+            recent_tool_calls: input.state.past.calls.iter().rev().cloned().collect(),
+            last_feedback: input.state.past.spoke.clone(),
         };
         queries.ask(Query::Feedback { number, name: name.clone(), view });
     }
 }
 
-/// What triggers look at.
+/// The values that triggers compare.
 #[derive(Clone, Copy)]
-struct Moment<'a> {
+struct TriggerInput<'a> {
     calls: u64,
     elapsed_ms: u64,
     facts: &'a Facts,
 }
 
-/// Which triggers say that it is time.
-struct Due {
+/// Which triggers are due.
+struct DueTriggers {
     calls: bool,
     seconds: bool,
     file: bool,
 }
 
-impl Due {
+impl DueTriggers {
     fn any(&self) -> bool {
         self.calls || self.seconds || self.file
     }
 }
 
-fn due(trigger: &Trigger, cadence: &Cadence, moment: Moment<'_>) -> Due {
+fn due_triggers(
+    trigger: &FeedbackTrigger,
+    cadence: &FeedbackCadence,
+    moment: TriggerInput<'_>,
+) -> DueTriggers {
     let calls_since = moment.calls - cadence.last.map_or(0, |(calls, _)| calls).min(moment.calls);
     let ms_since = cadence.last.map(|(_, at)| moment.elapsed_ms.saturating_sub(at));
-    Due {
+    DueTriggers {
         calls: trigger.every_n_calls.is_some_and(|n| calls_since >= n),
         seconds: trigger
             .every_n_seconds
             .is_some_and(|n| ms_since.is_none_or(|ms| ms >= n.saturating_mul(1000))),
         file: trigger.on_file_created.as_ref().is_some_and(|file| {
-            !cadence.fired && !cadence.there_before && is_there(moment.facts, &file.path)
+            !cadence.fired && !cadence.there_before && file_exists(moment.facts, &file.path)
         }),
     }
 }
 
-/// Whether the file of a provider that begins now is there, where that matters.
-fn is_there_before(provider: &FeedbackProvider, facts: &Facts) -> bool {
+/// Returns whether the file of a new provider already exists, if that matters.
+fn existed_before(provider: &FeedbackProvider, facts: &Facts) -> bool {
     let file = provider.trigger.on_file_created.as_ref();
-    file.is_some_and(|file| file.since_start && is_there(facts, &file.path))
+    file.is_some_and(|file| file.since_start && file_exists(facts, &file.path))
 }
 
-fn is_there(facts: &Facts, path: &str) -> bool {
+fn file_exists(facts: &Facts, path: &str) -> bool {
     facts.files.get(path).is_some_and(|fact| fact.kind == FileKind::File)
 }
 
-fn speak(number: u16, provider: &FeedbackProvider, look: Look<'_>) -> Option<Feedback> {
-    let (name, said) = match &provider.speech {
-        Speech::Custom { name } => return custom(number, name, look),
-        Speech::Deadline { warning_threshold_seconds } => {
-            ("Deadline", deadline::speak(look, *warning_threshold_seconds)?)
+fn provider_feedback(
+    number: u16,
+    provider: &FeedbackProvider,
+    input: GuardInput<'_>,
+) -> Option<Feedback> {
+    let (name, content) = match &provider.speech {
+        FeedbackContent::Custom { name } => return custom_feedback(number, name, input),
+        FeedbackContent::Deadline { warning_threshold_seconds } => {
+            ("Deadline", deadline::deadline_feedback(input, *warning_threshold_seconds)?)
         }
-        Speech::Static { text } => {
-            ("Static", Said { severity: Severity::Info, summary: text.clone(), suggestions: &[] })
-        }
+        FeedbackContent::Static { text } => (
+            "Static",
+            BuiltinFeedback { severity: Severity::Info, summary: text.clone(), suggestions: &[] },
+        ),
     };
     Some(Feedback {
         provider: name.to_string(),
-        severity: said.severity,
-        summary: said.summary,
+        severity: content.severity,
+        summary: content.summary,
         observations: Vec::new(),
-        suggestions: said.suggestions.iter().map(ToString::to_string).collect(),
-        timestamp: look.clock.now(),
-        call_index: look.state.invocations.proposed,
-        definition: look.definition.name.clone(),
+        suggestions: content.suggestions.iter().map(ToString::to_string).collect(),
+        timestamp: input.clock.now(),
+        call_index: input.state.invocations.proposed,
+        definition: input.definition.name.clone(),
     })
 }
 
-/// What a provider written in Rust said. One that broke is passed over: its
-/// fact is in the record.
-fn custom(number: u16, name: &str, look: Look<'_>) -> Option<Feedback> {
-    let Some(FeedbackFact::Said { severity, summary, observations, suggestions }) =
-        look.facts.feedback.get(&number)
+/// Returns the answer of a provider written in Rust. A broken provider is skipped; its failure is
+/// recorded as a fact.
+fn custom_feedback(number: u16, name: &str, input: GuardInput<'_>) -> Option<Feedback> {
+    let Some(FeedbackFact::Message { severity, summary, observations, suggestions }) =
+        input.facts.feedback.get(&number)
     else {
         return None;
     };
@@ -371,14 +394,14 @@ fn custom(number: u16, name: &str, look: Look<'_>) -> Option<Feedback> {
         summary: summary.clone(),
         observations: observations.clone(),
         suggestions: suggestions.clone(),
-        timestamp: look.clock.now(),
-        call_index: look.state.invocations.proposed,
-        definition: look.definition.name.clone(),
+        timestamp: input.clock.now(),
+        call_index: input.state.invocations.proposed,
+        definition: input.definition.name.clone(),
     })
 }
 
-/// What a provider has to say.
-struct Said {
+/// The text of a built-in provider.
+struct BuiltinFeedback {
     severity: Severity,
     summary: String,
     suggestions: &'static [&'static str],

@@ -1,88 +1,97 @@
-//! A person's word about exactly one call: asked for, granted, or refused.
+//! A person's decision about one exact call: approval requested, granted, or refused.
 //!
-//! A grant is a typed constraint, not a text: the same tool with the same
-//! arguments in the same directory passes, once or for a while, where a rule
-//! would ask. What is denied stays denied.
+//! A grant is a typed constraint, not a text. The same tool with the same arguments in the same
+//! directory is allowed, once or for some time, where a rule would ask. A denied call stays denied.
 
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use super::{Answers, Fold, Guard, Look, Objection};
-use crate::event::{Action, Control, EventKind, ToolProposed};
-use crate::state::{Answered, Question, Signature, State};
+use super::{FoldInput, Guard, GuardAnswers, GuardInput, ViolationDraft};
+use crate::event::{Control, ControlAction, EventKind, ToolProposed};
+use crate::state::{ApprovalAnswer, ApprovalQuestion, CallSignature, SessionState};
 use crate::verdict::{
-    Class, ConstraintKind, Decision, GuardName, Violation, ViolationSubtype, ViolationType,
+    ConstraintKind, Decision, GuardName, Violation, ViolationClass, ViolationSubtype, ViolationType,
 };
 
-pub(crate) struct Grants;
+pub(crate) struct GrantGuard;
 
-impl Guard for Grants {
-    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        if let Some(signature) = look.signature()
-            && let Some(said) = look.state.asks.forbids(signature, look.clock.now())
+impl Guard for GrantGuard {
+    fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers) {
+        if let Some(signature) = input.signature()
+            && let Some(refusal) = input.state.approvals.refusal_of(signature, input.clock.now())
         {
-            let constraint = said.show();
-            answers.insist(Objection {
+            let constraint = refusal.to_constraint();
+            answers.add_enforced_violation(ViolationDraft {
                 guard: GuardName::Grants,
                 kind: ViolationType::Refused,
                 subtype: ViolationSubtype::RefusedByPerson,
-                class: Class::Recoverable,
+                class: ViolationClass::Recoverable,
                 decision: Decision::Deny,
-                message: format!("a person refused exactly this call: {}", constraint.reason),
+                message: format!("a person refused this exact call: {}", constraint.reason),
                 location: Some(constraint.id),
-                correction: Some("find another way, or ask the person".to_string()),
+                correction: Some("do the task in another way, or ask the person".to_string()),
             });
         }
-        let EventKind::Control(Control { action, call, ask, constraint, .. }) = &look.event.kind
+        let EventKind::Control(Control { action, call, ask, constraint, .. }) = &input.event.kind
         else {
             return;
         };
         match action {
-            Action::Grant | Action::Refuse => match answer(look) {
-                Some(answered) => answers.constraints.push(answered.show()),
+            ControlAction::Grant | ControlAction::Refuse => match build_constraint(input) {
+                Some(answered) => answers.constraints.push(answered.to_constraint()),
                 None => {
-                    let what = match (ask, call) {
+                    let message = match (ask, call) {
                         (Some(ask), _) => {
-                            format!("what was asked in record {ask} does not wait for a person")
+                            format!("the question of record {ask} is not waiting for an answer")
                         }
-                        (None, Some(call)) => format!("nobody was asked about call `{call}`"),
-                        (None, None) => "nothing waits for a person".to_string(),
+                        (None, Some(call)) => {
+                            format!("no question about call `{call}` is waiting for an answer")
+                        }
+                        (None, None) => "no question is waiting for an answer".to_string(),
                     };
-                    answers.insist(unknown(action.word(), what));
+                    answers.add_enforced_violation(no_effect_control(action.as_str(), message));
                 }
             },
-            Action::ExpireConstraint => {
+            ControlAction::ExpireConstraint => {
                 let id = constraint.as_deref().unwrap_or_default();
-                let (now, state) = (look.clock.now(), look.state);
-                let known = state.asks.is_in_force(id, now)
+                let (now, state) = (input.clock.now(), input.state);
+                let is_in_force = state.approvals.is_in_force(id, now)
                     || state.overrides.is_in_force(id, now, state.epoch);
-                if !known {
-                    let what = format!("no constraint `{id}` is in force");
-                    answers.insist(unknown(action.word(), what));
+                if !is_in_force {
+                    let message = format!("no constraint `{id}` is in force");
+                    answers.add_enforced_violation(no_effect_control(action.as_str(), message));
                 }
             }
             _ => {}
         }
     }
 
-    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+    fn apply(&self, state: &mut SessionState, fold: FoldInput<'_>) {
         let record = fold.record;
         let now = state.clock.now();
         match &record.event.kind {
             EventKind::ToolProposed(ToolProposed { call, .. }) => {
-                let Some(signature) = signature(fold.proposal, record.facts) else { return };
-                let refuses = |v: &Violation| v.kind == ViolationType::Refused && v.enforced;
-                let refused = record.verdict.violations.iter().any(refuses);
+                let Some(signature) = call_signature(fold.proposal, record.facts) else { return };
+                let is_refusal = |v: &Violation| v.kind == ViolationType::Refused && v.enforced;
+                let refused = record.verdict.violations.iter().any(is_refusal);
                 if record.verdict.is_enforced(Decision::Ask) || refused {
-                    let question = question(fold);
-                    state.asks.ask(call.as_ref(), signature, (record.seq, now), question);
-                } else if record.verdict.lets_run() {
-                    state.asks.used(signature);
+                    let question = build_question(fold);
+                    state.approvals.add_question(
+                        call.as_ref(),
+                        signature,
+                        (record.seq, now),
+                        question,
+                    );
+                } else if record.verdict.allows_run() {
+                    state.approvals.use_up(signature);
                 }
-                state.asks.tidy(now);
+                state.approvals.remove_expired(now);
             }
-            EventKind::Control(Control { action: Action::Grant | Action::Refuse, .. }) => {
-                let look = Look {
+            EventKind::Control(Control {
+                action: ControlAction::Grant | ControlAction::Refuse,
+                ..
+            }) => {
+                let input = GuardInput {
                     definition: fold.definition,
                     state,
                     event: record.event,
@@ -91,76 +100,86 @@ impl Guard for Grants {
                     place: fold.place,
                     proposal: None,
                 };
-                if let Some(answered) = answer(look) {
-                    state.asks.settle(answered);
+                if let Some(answered) = build_constraint(input) {
+                    state.approvals.record_answer(answered);
                 }
             }
             EventKind::Control(Control {
-                action: Action::ExpireConstraint, constraint, ..
+                action: ControlAction::ExpireConstraint,
+                constraint,
+                ..
             }) => {
-                state.asks.expire(constraint.as_deref().unwrap_or_default());
+                state.approvals.end_constraint(constraint.as_deref().unwrap_or_default());
             }
             _ => {}
         }
     }
 }
 
-/// What a person is asked about a call.
-fn question(fold: Fold<'_>) -> Question {
+/// Returns the question that a person is asked about a call.
+fn build_question(fold: FoldInput<'_>) -> ApprovalQuestion {
     let asks = fold.record.verdict.violations.iter().find(|v| v.decision == Decision::Ask);
     let why = asks.map_or_else(String::new, |v| v.message.clone());
-    let Some(proposal) = fold.proposal else { return Question { why, ..Question::default() } };
-    Question { tool: proposal.tool.name.to_string(), does: proposal.does().to_string(), why }
+    let Some(proposal) = fold.proposal else {
+        return ApprovalQuestion { why, ..ApprovalQuestion::default() };
+    };
+    ApprovalQuestion {
+        tool: proposal.tool.name.to_string(),
+        does: proposal.does().to_string(),
+        why,
+    }
 }
 
-/// What a person's answer puts in force.
-fn answer(look: Look<'_>) -> Option<Answered> {
-    let EventKind::Control(Control { action, call, ask, why, seconds, .. }) = &look.event.kind
+/// Returns the constraint that a person's answer puts in force.
+fn build_constraint(input: GuardInput<'_>) -> Option<ApprovalAnswer> {
+    let EventKind::Control(Control { action, call, ask, why, seconds, .. }) = &input.event.kind
     else {
         return None;
     };
     let kind = match action {
-        Action::Grant => ConstraintKind::PermitSignature,
+        ControlAction::Grant => ConstraintKind::PermitSignature,
         _ => ConstraintKind::ForbidSignature,
     };
-    let pending = look.state.asks.pending(call.as_ref(), *ask)?;
-    let now = look.clock.now();
+    let pending = input.state.approvals.pending(call.as_ref(), *ask)?;
+    let now = input.clock.now();
     let expires_at = seconds.map(|seconds| now.plus_ms(seconds.saturating_mul(1000)));
-    Some(look.state.asks.answer(pending, kind, why.as_deref(), expires_at))
+    Some(input.state.approvals.constraint_for(pending, kind, why.as_deref(), expires_at))
 }
 
-fn signature(
+fn call_signature(
     proposal: Option<&crate::proposal::Proposal<'_>>,
     facts: &crate::facts::Facts,
-) -> Option<Signature> {
+) -> Option<CallSignature> {
     let proposal = proposal?;
-    Some(Signature::new(proposal.tool.name, facts.observed.args?, &proposal.cwd))
+    Some(CallSignature::new(proposal.tool.name, facts.observed.args?, &proposal.cwd))
 }
 
-impl Look<'_> {
-    /// Exactly this call.
-    pub(crate) fn signature(self) -> Option<Signature> {
-        signature(self.proposal, self.facts)
+impl GuardInput<'_> {
+    /// Returns the signature of this exact call.
+    pub(crate) fn signature(self) -> Option<CallSignature> {
+        call_signature(self.proposal, self.facts)
     }
 
-    /// Whether a person has said that exactly this call may pass.
+    /// Returns whether a person has allowed this exact call.
     pub(crate) fn is_permitted(self) -> bool {
         let now = self.clock.now();
-        self.signature().is_some_and(|signature| self.state.asks.permits(signature, now))
+        self.signature().is_some_and(|signature| self.state.approvals.is_permitted(signature, now))
     }
 }
 
-fn unknown(word: &str, message: String) -> Objection {
-    Objection {
+fn no_effect_control(word: &str, message: String) -> ViolationDraft {
+    ViolationDraft {
         guard: GuardName::Grants,
         kind: ViolationType::Control,
         subtype: ViolationSubtype::NoEffect,
-        class: Class::Recoverable,
+        class: ViolationClass::Recoverable,
         decision: Decision::Deny,
         message,
         location: Some(word.to_string()),
         correction: Some(
-            "`jackline pending` shows what waits, `jackline status` what is in force".to_string(),
+            "`jackline pending` lists the questions that wait for an answer, `jackline status` \
+             the constraints in force"
+                .to_string(),
         ),
     }
 }

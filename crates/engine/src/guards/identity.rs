@@ -1,8 +1,8 @@
-//! Who the agent is: a checksum over what it is made of, held against what a person has approved;
-//! and the role it acts in.
+//! The identity guard: it compares a checksum of the agent with the checksums that a person
+//! approved, and it checks the agent's role.
 //!
-//! What a client does not show is unknown, goes into the checksum as that, and is written down so. Where a
-//! person has approved no agent of this definition, no checksum is demanded.
+//! A part that the client does not report counts as unknown. The checksum includes that fact. If no
+//! person has approved an agent for this definition, no checksum is required.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
@@ -13,59 +13,59 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Answers, Fold, Guard, Look, Objection, listed};
+use super::{FoldInput, Guard, GuardAnswers, GuardInput, ViolationDraft, join_names};
 use crate::definition::Definition;
 use crate::digest::Digest;
 use crate::event::{Event, EventKind, SessionStarted};
 use crate::facts::{Queries, Query};
 use crate::proposal::Proposal;
 use crate::session::Session;
-use crate::state::State;
+use crate::state::SessionState;
 use crate::verdict::{
-    Class, Decision, GuardName, SafetyAction, SafetyEvent, SafetyKind, ViolationSubtype,
+    Decision, GuardName, SafetyAction, SafetyEvent, SafetyKind, ViolationClass, ViolationSubtype,
     ViolationType,
 };
 
 const GUARD: GuardName = GuardName::Identity;
-const KIND: ViolationType = ViolationType::IdentityViolation;
+const IDENTITY_VIOLATION: ViolationType = ViolationType::IdentityViolation;
 const MISMATCH: ViolationSubtype = ViolationSubtype::Mismatch;
 
-/// How long a part may be; of a longer one its digest is kept.
+/// How long a stored part may be. A longer part is stored as its digest.
 const PART_BYTES_MAX: usize = 128;
 
 /// Who may work under a definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
-    /// The roles in which an agent may call anything.
+pub struct IdentitySettings {
+    /// The roles in which an agent may call tools.
     pub roles: Vec<String>,
     /// The workflow that approvals are bound to.
     pub workflow: Option<String>,
 }
 
-impl Default for Identity {
+impl Default for IdentitySettings {
     fn default() -> Self {
         Self { roles: Vec::from(["developer".to_owned()]), workflow: None }
     }
 }
 
-/// What an agent is made of, as far as its client shows it.
+/// The parts of an agent that its client reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Agent {
+pub struct AgentProfile {
     /// The hash of its system prompt.
     pub prompt: Option<String>,
     /// The hash of the schemas of its tools.
     pub tools: Option<String>,
-    /// The model behind it.
+    /// The name of the model.
     pub model: Option<String>,
-    /// The hash of the parameters of the model.
+    /// The hash of the model's parameters.
     pub parameters: Option<String>,
-    /// The role it acts in; no part of the checksum.
+    /// The role of the agent. The checksum does not include it.
     pub role: Option<String>,
 }
 
-impl Agent {
-    /// What the beginning of a session says of its agent.
-    fn of(event: &Event) -> Option<Self> {
+impl AgentProfile {
+    /// Reads the parts from the start event of a session.
+    fn from_start(event: &Event) -> Option<Self> {
         let EventKind::SessionStarted(SessionStarted {
             model,
             prompt_hash,
@@ -78,15 +78,15 @@ impl Agent {
             return None;
         };
         event.actor.is_main().then(|| Self {
-            prompt: kept(prompt_hash.as_deref()),
-            tools: kept(tools_hash.as_deref()),
-            model: kept(model.as_deref()),
-            parameters: kept(parameters_hash.as_deref()),
-            role: kept(role.as_deref()),
+            prompt: bounded_part(prompt_hash.as_deref()),
+            tools: bounded_part(tools_hash.as_deref()),
+            model: bounded_part(model.as_deref()),
+            parameters: bounded_part(parameters_hash.as_deref()),
+            role: bounded_part(role.as_deref()),
         })
     }
 
-    /// The parts that are in the checksum, by name.
+    /// Returns the parts that the checksum includes, by name.
     pub fn parts(&self) -> [(&'static str, Option<&str>); 4] {
         [
             ("prompt", self.prompt.as_deref()),
@@ -96,72 +96,73 @@ impl Agent {
         ]
     }
 
-    /// The names of the parts that its client does not show.
-    pub fn unknown(&self) -> Vec<&'static str> {
+    /// Returns the names of the parts that the client does not report.
+    pub fn unknown_parts(&self) -> Vec<&'static str> {
         self.parts().into_iter().filter(|(_, part)| part.is_none()).map(|(name, _)| name).collect()
     }
 
-    /// The sha256 of the canonical JSON of its parts, and of the definition without `identity`.
+    /// Returns the sha256 of the canonical JSON of the parts and of the definition without
+    /// `identity`.
     pub fn checksum(&self, definition: &Definition) -> Digest {
-        // Keys come sorted, and there are no numbers: this is canonical.
+        // The keys are sorted and there are no numbers, so the JSON is canonical.
         let mut parts: BTreeMap<&str, Value> =
             self.parts().into_iter().map(|(name, part)| (name, json!(part))).collect();
-        parts.insert("definition", json!(without_identity(definition)));
+        parts.insert("definition", json!(checksum_without_identity(definition)));
         Digest::of(json!(parts).to_string().as_bytes())
     }
 }
 
-/// The checksum of a definition but for who may work under it.
-pub fn without_identity(definition: &Definition) -> Digest {
+/// Returns the checksum of a definition without its `identity`.
+pub fn checksum_without_identity(definition: &Definition) -> Digest {
     let mut rest = definition.clone();
     rest.identity = None;
-    // Plain data with text keys has no way to fail to be JSON.
+    // Serialising plain data with text keys cannot fail.
     Digest::of(&serde_json::to_vec(&rest).unwrap_or_default())
 }
 
-/// A text of bounded length that is the same only for the same text.
-fn kept(text: Option<&str>) -> Option<String> {
+/// Shortens a text. Different texts stay different.
+fn bounded_part(text: Option<&str>) -> Option<String> {
     text.map(|text| {
         let is_short = text.len() <= PART_BYTES_MAX;
         if is_short { text.to_owned() } else { format!("sha256:{}", Digest::of(text.as_bytes())) }
     })
 }
 
-/// What a session remembers of its agent.
+/// The identity of a session's agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Known {
-    pub(crate) agent: Agent,
-    standing: Standing,
+pub(crate) struct SessionIdentity {
+    pub(crate) agent: AgentProfile,
+    standing: ApprovalState,
 }
 
-/// Whether the agent is one that was approved.
+/// Whether a person has approved the agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-enum Standing {
-    /// Nobody has looked yet.
+enum ApprovalState {
+    /// The check has not run yet.
     #[default]
     Unchecked,
-    /// It is, or nothing is demanded.
+    /// Approved, or no approval is required.
     Good,
-    /// It is not, and that is only written down.
+    /// Not approved, but the definition only observes.
     Observed,
-    /// It is not.
+    /// Not approved, and calls are denied.
     Refused,
 }
 
-impl Known {
-    /// Whether the session is held because of who its agent is.
+impl SessionIdentity {
+    /// Returns whether calls are denied because the agent is not approved.
     pub(crate) fn is_refused(&self) -> bool {
-        self.standing == Standing::Refused
+        self.standing == ApprovalState::Refused
     }
 }
 
 impl Session {
-    /// What the agent is made of, as far as its client shows it.
-    pub fn agent(&self) -> &Agent {
+    /// Returns the parts of the agent that its client reports.
+    pub fn agent(&self) -> &AgentProfile {
         &self.state().identity.agent
     }
 
-    /// The checksum of its agent.
+    /// Returns the checksum of the agent.
     pub fn agent_checksum(&self) -> Digest {
         self.agent().checksum(self.definition())
     }
@@ -170,102 +171,109 @@ impl Session {
 pub(crate) struct IdentityGuard;
 
 impl Guard for IdentityGuard {
-    fn needs(&self, look: Look<'_>, queries: &mut Queries) {
-        let known = &look.state.identity;
-        let starts = Agent::of(look.event).is_some();
-        let works = look.event.kind.is_work();
-        let asks = starts || (works && (known.standing != Standing::Good || is_privileged(look)));
-        if asks && look.facts.pins.is_none() {
-            let identity = look.definition.identity.as_ref();
+    fn needs(&self, input: GuardInput<'_>, queries: &mut Queries) {
+        let identity = &input.state.identity;
+        let is_start = AgentProfile::from_start(input.event).is_some();
+        let is_work = input.event.kind.is_work();
+        let needs_approvals = is_start
+            || (is_work && (identity.standing != ApprovalState::Good || is_privileged(input)));
+        if needs_approvals && input.facts.pins.is_none() {
+            let settings = input.definition.identity.as_ref();
             queries.ask(Query::Pins {
-                definition: look.definition.name.clone(),
-                workflow: identity.and_then(|identity| identity.workflow.clone()),
+                definition: input.definition.name.clone(),
+                workflow: settings.and_then(|settings| settings.workflow.clone()),
             });
         }
     }
 
-    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let starts = Agent::of(look.event);
-        let works = look.event.kind.is_work();
-        if starts.is_none() && !works {
+    fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers) {
+        let started = AgentProfile::from_start(input.event);
+        let is_work = input.event.kind.is_work();
+        if started.is_none() && !is_work {
             return;
         }
-        let agent = starts.as_ref().unwrap_or(&look.state.identity.agent);
-        let fault = fault(look, agent);
-        // Said once, when it is found.
-        let is_news = starts.is_some() || look.state.identity.standing == Standing::Unchecked;
+        let agent = started.as_ref().unwrap_or(&input.state.identity.agent);
+        let fault = approval_fault(input, agent);
+        // The safety log gets one event, when the mismatch is found.
+        let is_news =
+            started.is_some() || input.state.identity.standing == ApprovalState::Unchecked;
         if let Some((_, details)) = fault.as_ref().filter(|_| is_news) {
             answers.safety.push(SafetyEvent {
-                timestamp: look.clock.now(),
+                timestamp: input.clock.now(),
                 kind: SafetyKind::IdentityMismatch,
                 details: details.clone(),
-                action_taken: if answers.enforces() {
+                action_taken: if answers.is_enforcing() {
                     SafetyAction::Denied
                 } else {
                     SafetyAction::Observed
                 },
             });
         }
-        if !works {
+        if !is_work {
             return;
         }
         if let Some((message, _)) = fault {
-            let name = &look.definition.name;
-            answers.object(objection(
+            let name = &input.definition.name;
+            answers.add_violation(identity_violation(
                 MISMATCH,
                 message,
                 name.clone(),
-                "a person looks at it with `jackline identity show`, and lets it work with `jackline identity approve`"
+                "a person can inspect it with `jackline identity show` and approve it with \
+                 `jackline identity approve`"
                     .to_owned(),
             ));
         }
-        roles(look, agent.role.as_deref(), answers);
+        check_roles(input, agent.role.as_deref(), answers);
     }
 
-    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+    fn apply(&self, state: &mut SessionState, fold: FoldInput<'_>) {
         let record = fold.record;
-        let known = &mut state.identity;
-        let starts = Agent::of(record.event);
-        if starts.is_none() && !record.event.kind.is_work() {
+        let identity = &mut state.identity;
+        let started = AgentProfile::from_start(record.event);
+        if started.is_none() && !record.event.kind.is_work() {
             return;
         }
         let mut safety = record.verdict.safety.iter();
-        let found = safety.find(|it| it.kind == SafetyKind::IdentityMismatch);
-        let mut objections = record.verdict.violations.iter();
-        let objection = objections.find(|it| it.guard == GUARD && it.subtype == MISMATCH);
-        let holds = objection
-            .map(|it| it.enforced)
-            .or_else(|| found.map(|event| event.action_taken == SafetyAction::Denied));
-        known.standing = match holds {
-            Some(true) => Standing::Refused,
-            Some(false) => Standing::Observed,
-            None => Standing::Good,
+        let mismatch = safety.find(|event| event.kind == SafetyKind::IdentityMismatch);
+        let mut violations = record.verdict.violations.iter();
+        let violation =
+            violations.find(|violation| violation.guard == GUARD && violation.subtype == MISMATCH);
+        let is_enforced = violation
+            .map(|violation| violation.enforced)
+            .or_else(|| mismatch.map(|event| event.action_taken == SafetyAction::Denied));
+        identity.standing = match is_enforced {
+            Some(true) => ApprovalState::Refused,
+            Some(false) => ApprovalState::Observed,
+            None => ApprovalState::Good,
         };
-        if let Some(agent) = starts {
-            known.agent = agent;
+        if let Some(agent) = started {
+            identity.agent = agent;
         }
     }
 }
 
-/// Why the agent is none that was approved, and what the safety log says of it.
-fn fault(look: Look<'_>, agent: &Agent) -> Option<(String, BTreeMap<String, Value>)> {
-    let pins = look.facts.pins.as_ref()?;
-    let name = &look.definition.name;
+/// Returns why the agent is not approved, with the details for the safety log.
+fn approval_fault(
+    input: GuardInput<'_>,
+    agent: &AgentProfile,
+) -> Option<(String, BTreeMap<String, Value>)> {
+    let pins = input.facts.pins.as_ref()?;
+    let name = &input.definition.name;
     if let Some(reason) = &pins.broken {
-        let message = format!("nobody can tell which agents are approved for `{name}`: {reason}");
+        let message = format!("the list of agents approved for `{name}` cannot be read: {reason}");
         return Some((message, BTreeMap::from([("reason".to_owned(), json!(reason))])));
     }
     if !pins.demanded {
         return None;
     }
-    let checksum = agent.checksum(look.definition);
+    let checksum = agent.checksum(input.definition);
     if pins.checksums.contains(&checksum) {
         return None;
     }
     let details = BTreeMap::from([
         ("checksum".to_owned(), json!(checksum)),
         ("definition".to_owned(), json!(name)),
-        ("unknown".to_owned(), json!(agent.unknown())),
+        ("unknown".to_owned(), json!(agent.unknown_parts())),
     ]);
     Some((
         format!("no person has approved this agent for `{name}`: its checksum is {checksum}"),
@@ -273,30 +281,40 @@ fn fault(look: Look<'_>, agent: &Agent) -> Option<(String, BTreeMap<String, Valu
     ))
 }
 
-/// Objects to roles that may not do this.
-fn roles(look: Look<'_>, role: Option<&str>, answers: &mut Answers) {
-    let is_in = |roles: &[String]| role.is_some_and(|role| roles.iter().any(|it| it == role));
-    let acts = role.map_or_else(|| "no role".to_string(), |role| format!("the role `{role}`"));
+/// Adds violations for roles that may not make this call.
+fn check_roles(input: GuardInput<'_>, role: Option<&str>, answers: &mut GuardAnswers) {
+    let is_in =
+        |roles: &[String]| role.is_some_and(|role| roles.iter().any(|allowed| allowed == role));
+    let current = role.map_or_else(|| "no role".to_string(), |role| format!("the role `{role}`"));
     let correction = |key: &str| {
         format!(
-            "a person starts the agent in another role (`role` of `session_started`), or changes `{key}`"
+            "a person can start the agent in another role (`role` of `session_started`) or change \
+             `{key}`"
         )
     };
-    if let Some(identity) = &look.definition.identity
+    if let Some(identity) = &input.definition.identity
         && !is_in(&identity.roles)
     {
-        let may = may(&identity.roles);
-        let message = format!("this agent acts in {acts}, and only {may} may work here");
+        let allowed = list_roles(&identity.roles);
+        let message = format!("this agent has {current}; the roles allowed here are: {allowed}");
         let key = "identity.roles";
-        answers.object(objection(ViolationSubtype::Role, message, key.to_owned(), correction(key)));
+        answers.add_violation(identity_violation(
+            ViolationSubtype::Role,
+            message,
+            key.to_owned(),
+            correction(key),
+        ));
     }
-    for tool in look.proposal.into_iter().flat_map(Proposal::tools) {
+    for tool in input.proposal.into_iter().flat_map(Proposal::tools) {
         let roles = tool.declared.and_then(|tool| tool.roles.as_deref());
         let Some(roles) = roles.filter(|roles| !is_in(roles)) else { continue };
-        let may = may(roles);
-        let message = format!("this agent acts in {acts}, and `{}` is for {may}", tool.name);
+        let allowed = list_roles(roles);
+        let message = format!(
+            "this agent has {current}; the roles allowed to call `{}` are: {allowed}",
+            tool.name
+        );
         let correction = correction(&format!("tools.{}.roles", tool.name));
-        answers.object(objection(
+        answers.add_violation(identity_violation(
             ViolationSubtype::Privileged,
             message,
             tool.name.to_owned(),
@@ -305,28 +323,28 @@ fn roles(look: Look<'_>, role: Option<&str>, answers: &mut Answers) {
     }
 }
 
-/// Roles, for messages. Two layers may leave none of them.
-fn may(roles: &[String]) -> String {
-    if roles.is_empty() { "nobody".to_owned() } else { listed(roles.iter().map(String::as_str)) }
+/// Lists roles for a message. The intersection of two definition layers may be empty.
+fn list_roles(roles: &[String]) -> String {
+    if roles.is_empty() { "none".to_owned() } else { join_names(roles.iter().map(String::as_str)) }
 }
 
-/// Whether a call is one of a tool that is only for some roles.
-fn is_privileged(look: Look<'_>) -> bool {
-    let mut tools = look.proposal.into_iter().flat_map(Proposal::tools);
+/// Returns whether a call uses a tool that is limited to some roles.
+fn is_privileged(input: GuardInput<'_>) -> bool {
+    let mut tools = input.proposal.into_iter().flat_map(Proposal::tools);
     tools.any(|tool| tool.declared.is_some_and(|tool| tool.roles.is_some()))
 }
 
-fn objection(
+fn identity_violation(
     subtype: ViolationSubtype,
     message: String,
     location: String,
     correction: String,
-) -> Objection {
-    Objection {
+) -> ViolationDraft {
+    ViolationDraft {
         guard: GUARD,
-        kind: KIND,
+        kind: IDENTITY_VIOLATION,
         subtype,
-        class: Class::Terminal,
+        class: ViolationClass::Terminal,
         decision: Decision::Deny,
         message,
         location: Some(location),
@@ -341,35 +359,39 @@ mod tests {
     #[test]
     fn every_part_and_the_definition_are_in_the_checksum() {
         let definition = Definition::default();
-        let plain = Agent::default().checksum(&definition);
+        let plain = AgentProfile::default().checksum(&definition);
         let some = Some("x".to_owned());
         for other in [
-            Agent { prompt: some.clone(), ..Agent::default() },
-            Agent { tools: some.clone(), ..Agent::default() },
-            Agent { model: some.clone(), ..Agent::default() },
-            Agent { parameters: some.clone(), ..Agent::default() },
+            AgentProfile { prompt: some.clone(), ..AgentProfile::default() },
+            AgentProfile { tools: some.clone(), ..AgentProfile::default() },
+            AgentProfile { model: some.clone(), ..AgentProfile::default() },
+            AgentProfile { parameters: some.clone(), ..AgentProfile::default() },
         ] {
             assert_ne!(other.checksum(&definition), plain, "{other:?}");
-            assert_eq!(other.unknown().len(), 3);
+            assert_eq!(other.unknown_parts().len(), 3);
         }
-        // The role is what it acts in, not what it is.
-        assert_eq!(Agent { role: some, ..Agent::default() }.checksum(&definition), plain);
+        // The role is not a part of the checksum.
+        assert_eq!(
+            AgentProfile { role: some, ..AgentProfile::default() }.checksum(&definition),
+            plain
+        );
         let renamed = Definition { name: "a/b".to_owned(), ..Definition::default() };
-        assert_ne!(Agent::default().checksum(&renamed), plain);
-        let bound = Definition { identity: Some(Identity::default()), ..Definition::default() };
-        assert_eq!(Agent::default().checksum(&bound), plain);
-        // That a part is unknown is not that it is empty.
-        let empty = Agent { model: Some(String::new()), ..Agent::default() };
+        assert_ne!(AgentProfile::default().checksum(&renamed), plain);
+        let bound =
+            Definition { identity: Some(IdentitySettings::default()), ..Definition::default() };
+        assert_eq!(AgentProfile::default().checksum(&bound), plain);
+        // An unknown part differs from an empty part.
+        let empty = AgentProfile { model: Some(String::new()), ..AgentProfile::default() };
         assert_ne!(empty.checksum(&definition), plain);
     }
 
     #[test]
-    fn a_long_part_is_kept_by_its_digest() {
+    fn a_long_part_is_stored_as_its_digest() {
         let long = "m".repeat(10_000);
         let other = format!("{long}x");
-        assert_eq!(kept(Some("m")).as_deref(), Some("m"));
-        assert!(kept(Some(&long)).unwrap().len() < PART_BYTES_MAX);
-        assert_ne!(kept(Some(&long)), kept(Some(&other)));
-        assert_eq!(kept(None), None);
+        assert_eq!(bounded_part(Some("m")).as_deref(), Some("m"));
+        assert!(bounded_part(Some(&long)).unwrap().len() < PART_BYTES_MAX);
+        assert_ne!(bounded_part(Some(&long)), bounded_part(Some(&other)));
+        assert_eq!(bounded_part(None), None);
     }
 }

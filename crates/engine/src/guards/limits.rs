@@ -1,8 +1,8 @@
-//! Allowances: the promise that a session ends.
+//! Budgets: they guarantee that every session ends.
 //!
-//! There is one predicate, [`Measured::is_reached`], and it is `used >= limit`
-//! in every dimension. The gate, the completion bypass, the session's end and
-//! what people are shown all ask it.
+//! [`LimitUsage::is_reached`] is the only test for a used-up limit: `used >= limit`, in every
+//! dimension. The gate, the completion bypass, the end of the session and the status output all use
+//! it.
 
 mod cost;
 pub(crate) mod iterations;
@@ -15,41 +15,41 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::{Answers, Fold, Guard, Look, Objection};
+use super::{FoldInput, Guard, GuardAnswers, GuardInput, ViolationDraft};
 use crate::definition::Definition;
 use crate::event::EventKind;
-use crate::models::usd;
-use crate::state::{State, short};
+use crate::models::format_usd;
+use crate::state::{SessionState, short_hash};
 use crate::time::Timestamp;
 use crate::verdict::{
-    Bypass, Class, Decision, Feedback, GuardName, Observed, Severity, Stop, StopCode, StopDetail,
-    Verdict, ViolationType,
+    BypassReason, Decision, Feedback, FeedbackObservation, GuardName, SessionStop, Severity,
+    StopCode, StopDetail, Verdict, ViolationClass, ViolationType,
 };
 use crate::words::{words, words_with_limits};
 
-/// The name under which soft limits speak.
+/// The provider name of feedback about soft limits.
 const PROVIDER: &str = "Budget";
 
 words_with_limits! {
     words:
-    /// What a limit is about.
+    /// What a limit counts.
     #[derive(PartialOrd, Ord)]
-    Dimension {} {}
+    LimitDimension {} {}
 }
 
-impl Dimension {
-    /// The word as a text shows it: `wall seconds`.
+impl LimitDimension {
+    /// Returns the word as a text shows it: `wall seconds`.
     pub fn in_words(self) -> String {
-        self.word().replace('_', " ")
+        self.as_str().replace('_', " ")
     }
 }
 
 /// The key of a limit below `limits`; serialised as `steps` or `tool_calls.NAME`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitKey {
-    /// What it is about.
-    pub dimension: Dimension,
-    /// The tool, where it limits the calls of one.
+    /// What the limit counts.
+    pub dimension: LimitDimension,
+    /// The tool, if the limit counts calls of one tool.
     pub tool: Option<String>,
 }
 
@@ -70,29 +70,29 @@ impl Serialize for LimitKey {
 
 /// The limits of a definition, by dimension.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
-    /// Proposed calls, blocked stops, compactions, repairs, overrides, attempts, and
-    /// questions to an advisor.
-    pub steps: Option<Limit>,
-    /// Seconds.
-    pub wall_seconds: Option<Limit>,
-    /// Millionths of a dollar.
-    pub cost_usd: Option<Limit>,
+pub struct SessionLimits {
+    /// Proposed calls, blocked stops, compactions, repairs, overrides, attempts, and questions to
+    /// an advisor.
+    pub steps: Option<BudgetLimit>,
+    /// Wall time in seconds.
+    pub wall_seconds: Option<BudgetLimit>,
+    /// Cost in millionths of a dollar.
+    pub cost_usd: Option<BudgetLimit>,
     /// Tokens read.
-    pub input_tokens: Option<Limit>,
+    pub input_tokens: Option<BudgetLimit>,
     /// Tokens written.
-    pub output_tokens: Option<Limit>,
+    pub output_tokens: Option<BudgetLimit>,
     /// Tokens read and written.
-    pub total_tokens: Option<Limit>,
-    /// Iterations of an autonomous run; a person can extend it.
-    pub iterations: Option<Limit>,
-    /// How many more there are each time a person does.
+    pub total_tokens: Option<BudgetLimit>,
+    /// Iterations of an autonomous run. A person can extend this limit.
+    pub iterations: Option<BudgetLimit>,
+    /// How many iterations each acknowledgement adds.
     pub iterations_extension: u64,
-    /// Calls of single tools, by name or alias.
-    pub tool_calls: Vec<(String, Limit)>,
+    /// Calls per tool, by its name or alias.
+    pub tool_calls: Vec<(String, BudgetLimit)>,
 }
 
-impl Default for Limits {
+impl Default for SessionLimits {
     fn default() -> Self {
         Self {
             steps: None,
@@ -110,27 +110,27 @@ impl Default for Limits {
 
 /// One limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limit {
-    /// What may be used.
+pub struct BudgetLimit {
+    /// The allowed amount.
     pub max: u64,
-    /// Whether reaching it only warns.
+    /// Whether reaching the limit only warns.
     pub soft: bool,
-    /// What it is counted over.
-    pub per: Per,
+    /// The period over which it is counted.
+    pub per: LimitPeriod,
 }
 
-/// What a limit is counted over.
+/// The period over which a limit is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Per {
+pub enum LimitPeriod {
     /// The whole session.
     Session,
-    /// From a human prompt to the next.
+    /// From one message of a person to the next.
     Turn,
 }
 
-impl Per {
-    fn word(self) -> &'static str {
+impl LimitPeriod {
+    fn as_str(self) -> &'static str {
         match self {
             Self::Session => "session",
             Self::Turn => "turn",
@@ -138,66 +138,66 @@ impl Per {
     }
 }
 
-/// What was used, besides tokens.
+/// The used budget, except for tokens.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Spent {
-    pub(crate) session: Counter,
-    pub(crate) turn: Counter,
-    /// Dimensions whose soft limit the agent was told about, in short, and when.
+pub(crate) struct SpentBudget {
+    pub(crate) session: BudgetCounter,
+    pub(crate) turn: BudgetCounter,
+    /// Soft limits that the agent was told about: the hash of the key, and the turn.
     told: Vec<(u64, u64)>,
     /// Iterations that people have allowed beyond the limit.
     extended: u64,
-    /// Whether the session is a run that somebody supervises.
+    /// Whether a supervisor runs the session.
     supervised: bool,
 }
 
-/// One counter of steps, time, iterations and calls.
+/// The counters of one period.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Counter {
+pub(crate) struct BudgetCounter {
     pub(crate) steps: u64,
-    /// Session time at which it began to count.
+    /// The session time at which the period started.
     pub(crate) since_ms: u64,
-    /// The iteration after which it began to count.
+    /// The last iteration before the period started.
     since_iteration: u64,
-    /// Calls of tools that are limited, or were, by the tool's name in short.
+    /// Calls of tools that have or had a limit, by the hash of the tool's name.
     tool_calls: Vec<(u64, u64)>,
 }
 
-/// A limit and what was used of it.
+/// A limit and how much of it is used.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Measured<'a> {
-    pub(crate) dimension: Dimension,
-    /// The tool, where it is about one.
+pub(crate) struct LimitUsage<'a> {
+    pub(crate) dimension: LimitDimension,
+    /// The tool, if the limit counts calls of one tool.
     pub(crate) tool: Option<&'a str>,
-    pub(crate) limit: Limit,
+    pub(crate) limit: BudgetLimit,
     pub(crate) used: u64,
-    /// Models whose cost is not in it.
+    /// Models without a price, whose cost is not included.
     pub(crate) unpriced: &'a [String],
 }
 
-impl Measured<'_> {
+impl LimitUsage<'_> {
     pub(crate) fn is_reached(&self) -> bool {
         self.used >= self.limit.max
     }
 
-    /// Its name below `limits`.
+    /// Returns its key below `limits`.
     pub(crate) fn key(&self) -> LimitKey {
         LimitKey { dimension: self.dimension, tool: self.tool.map(ToString::to_string) }
     }
 
     fn message(&self) -> String {
         let Self { dimension, tool, limit, used, unpriced } = self;
-        let per = limit.per.word();
-        if *dimension == Dimension::CostUsd {
-            let (least, names) = match unpriced {
+        let per = limit.per.as_str();
+        if *dimension == LimitDimension::CostUsd {
+            let (prefix, names) = match unpriced {
                 [] => ("", String::new()),
                 names => {
-                    let names = super::listed(names.iter().map(String::as_str));
+                    let names = super::join_names(names.iter().map(String::as_str));
                     ("at least ", format!("; no price is known for {names}"))
                 }
             };
-            let (used, max) = (usd(*used), usd(limit.max));
-            return format!("{least}{used} of {max} USD of this {per} are used{names}");
+            let (used, max) = (format_usd(*used), format_usd(limit.max));
+            return format!("{prefix}{used} of {max} USD of this {per} are used{names}");
         }
         let what = match tool {
             Some(tool) => format!("calls of `{tool}`"),
@@ -207,71 +207,72 @@ impl Measured<'_> {
     }
 }
 
-/// What every limit of a definition stands at, but those on single tools.
-fn measured<'a>(
+/// Measures all limits of a definition, except for those on single tools.
+fn measure_limits<'a>(
     definition: &'a Definition,
-    state: &'a State,
+    state: &'a SessionState,
     elapsed_ms: u64,
-) -> impl Iterator<Item = Measured<'a>> {
+) -> impl Iterator<Item = LimitUsage<'a>> {
     let limits = &definition.limits;
     let counter = |per| match per {
-        Per::Session => &state.spent.session,
-        Per::Turn => &state.spent.turn,
+        LimitPeriod::Session => &state.spent.session,
+        LimitPeriod::Turn => &state.spent.turn,
     };
     let usage = |per| match per {
-        Per::Session => &state.usage.session,
-        Per::Turn => &state.usage.turn,
+        LimitPeriod::Session => &state.usage.session,
+        LimitPeriod::Turn => &state.usage.turn,
     };
     let seconds = move |per| elapsed_ms.saturating_sub(counter(per).since_ms) / 1000;
-    let row = |dimension, limit: Option<Limit>, used: &dyn Fn(Per) -> u64| {
+    let row = |dimension, limit: Option<BudgetLimit>, used: &dyn Fn(LimitPeriod) -> u64| {
         let limit = limit?;
-        let unpriced: &[String] = if dimension == Dimension::CostUsd {
+        let unpriced: &[String] = if dimension == LimitDimension::CostUsd {
             state.usage.unpriced(usage(limit.per))
         } else {
             &[]
         };
-        Some(Measured { dimension, tool: None, limit, used: used(limit.per), unpriced })
+        Some(LimitUsage { dimension, tool: None, limit, used: used(limit.per), unpriced })
     };
     [
-        row(Dimension::WallSeconds, limits.wall_seconds, &seconds),
-        row(Dimension::Steps, limits.steps, &|per| counter(per).steps),
-        row(Dimension::CostUsd, limits.cost_usd, &|per| usage(per).cost_micros),
-        row(Dimension::InputTokens, limits.input_tokens, &|per| usage(per).input),
-        row(Dimension::OutputTokens, limits.output_tokens, &|per| usage(per).output),
-        row(Dimension::TotalTokens, limits.total_tokens, &|per| usage(per).total()),
+        row(LimitDimension::WallSeconds, limits.wall_seconds, &seconds),
+        row(LimitDimension::Steps, limits.steps, &|per| counter(per).steps),
+        row(LimitDimension::CostUsd, limits.cost_usd, &|per| usage(per).cost_micros),
+        row(LimitDimension::InputTokens, limits.input_tokens, &|per| usage(per).input),
+        row(LimitDimension::OutputTokens, limits.output_tokens, &|per| usage(per).output),
+        row(LimitDimension::TotalTokens, limits.total_tokens, &|per| usage(per).total()),
     ]
     .into_iter()
     .flatten()
 }
 
-/// Every limit there is and what was used of it, for people.
-pub(crate) fn budgets<'a>(
+/// Measures all limits, for people.
+pub(crate) fn measure_all_limits<'a>(
     definition: &'a Definition,
-    state: &'a State,
+    state: &'a SessionState,
     elapsed_ms: u64,
-) -> impl Iterator<Item = Measured<'a>> {
-    let iterations = iterations::measured(definition, state, iterations::ended(state));
-    measured(definition, state, elapsed_ms)
+) -> impl Iterator<Item = LimitUsage<'a>> {
+    let iterations =
+        iterations::measure_cap(definition, state, iterations::finished_iterations(state));
+    measure_limits(definition, state, elapsed_ms)
         .chain(iterations)
-        .chain(tool_calls::measured(definition, state))
+        .chain(tool_calls::measure_tool_limits(definition, state))
 }
 
 /// A limit that is reached.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Exhausted<'a> {
-    measured: Measured<'a>,
+pub(crate) struct ReachedLimit<'a> {
+    measured: LimitUsage<'a>,
     deadline: Option<Timestamp>,
 }
 
-impl Exhausted<'_> {
-    /// What a completion check skipped because of it is bypassed by.
-    pub(crate) fn bypass(&self) -> Bypass {
+impl ReachedLimit<'_> {
+    /// Returns the bypass reason of a completion check that this limit skips.
+    pub(crate) fn bypass(&self) -> BypassReason {
         StopDetail::from(self.measured.dimension).bypass()
     }
 
-    /// What a session stopped because of it ends with.
-    pub(crate) fn stop(&self) -> Stop {
-        Stop::of(StopCode::BudgetExceeded).because(self.measured.dimension)
+    /// Returns the stop of a session that this limit ends.
+    pub(crate) fn stop(&self) -> SessionStop {
+        SessionStop::with_code(StopCode::BudgetExceeded).with_detail(self.measured.dimension)
     }
 
     fn message(&self) -> String {
@@ -282,72 +283,79 @@ impl Exhausted<'_> {
     }
 }
 
-/// Every limit that is reached and that the session can't go on beyond, or is
-/// warned of; deadline first.
-pub(crate) fn exhausted(look: Look<'_>) -> Vec<Exhausted<'_>> {
-    let deadline = [look.state.deadline, look.facts.deadline].into_iter().flatten().min();
-    let deadline = deadline.filter(|deadline| look.clock.now() >= *deadline).map(|deadline| {
-        let limit = Limit { max: 0, soft: false, per: Per::Session };
-        let measured =
-            Measured { dimension: Dimension::Deadline, tool: None, limit, used: 0, unpriced: &[] };
-        Exhausted { measured, deadline: Some(deadline) }
+/// Returns all reached limits, hard and soft, with the deadline first.
+pub(crate) fn reached_limits(input: GuardInput<'_>) -> Vec<ReachedLimit<'_>> {
+    let deadline = [input.state.deadline, input.facts.deadline].into_iter().flatten().min();
+    let deadline = deadline.filter(|deadline| input.clock.now() >= *deadline).map(|deadline| {
+        let limit = BudgetLimit { max: 0, soft: false, per: LimitPeriod::Session };
+        let measured = LimitUsage {
+            dimension: LimitDimension::Deadline,
+            tool: None,
+            limit,
+            used: 0,
+            unpriced: &[],
+        };
+        ReachedLimit { measured, deadline: Some(deadline) }
     });
-    let reached = measured(look.definition, look.state, look.clock.elapsed_ms())
-        .filter(Measured::is_reached)
-        .map(|measured| Exhausted { measured, deadline: None });
+    let reached = measure_limits(input.definition, input.state, input.clock.elapsed_ms())
+        .filter(LimitUsage::is_reached)
+        .map(|measured| ReachedLimit { measured, deadline: None });
     deadline.into_iter().chain(reached).collect()
 }
 
-/// The first limit that is reached and not soft.
-pub(crate) fn exhausted_hard(look: Look<'_>) -> Option<Exhausted<'_>> {
-    exhausted(look).into_iter().find(|reached| !reached.measured.limit.soft)
+/// Returns the first reached limit that is not soft.
+pub(crate) fn reached_hard_limit(input: GuardInput<'_>) -> Option<ReachedLimit<'_>> {
+    reached_limits(input).into_iter().find(|reached| !reached.measured.limit.soft)
 }
 
 pub(crate) struct LimitGuard;
 
 impl Guard for LimitGuard {
-    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        iterations::decide(look, answers);
-        if !look.event.kind.is_work() {
+    fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers) {
+        iterations::decide(input, answers);
+        if !input.event.kind.is_work() {
             return;
         }
-        cost::warn_unpriced(look, answers);
-        cost::warn_unknown(look, answers);
-        for reached in exhausted(look) {
-            let limit = reached.measured.limit;
+        cost::warn_unpriced(input, answers);
+        cost::warn_unknown(input, answers);
+        for limit_reached in reached_limits(input) {
+            let limit = limit_reached.measured.limit;
             match (limit.soft, limit.per) {
-                (true, _) => warn(look, &reached.measured, answers),
-                (false, Per::Session) => {
-                    answers.stop.get_or_insert_with(|| reached.stop());
-                    answers.object(objection(
-                        &reached,
+                (true, _) => warn_soft_limit(input, &limit_reached.measured, answers),
+                (false, LimitPeriod::Session) => {
+                    answers.stop.get_or_insert_with(|| limit_reached.stop());
+                    answers.add_violation(limit_violation(
+                        &limit_reached,
                         Decision::Stop,
-                        Class::Terminal,
-                        "nothing more runs in this session; a person can open it anew with `jackline reset`",
+                        ViolationClass::Terminal,
+                        "no more calls run in this session; a person can reopen it with `jackline \
+                         reset`",
                     ));
                 }
-                (false, Per::Turn) => answers.object(objection(
-                    &reached,
+                (false, LimitPeriod::Turn) => answers.add_violation(limit_violation(
+                    &limit_reached,
                     Decision::Deny,
-                    Class::Recoverable,
-                    "end the turn and say what is left; a person's next message opens a new turn",
+                    ViolationClass::Recoverable,
+                    "end the turn and report what is left to do; the next message of a person \
+                     starts a new turn",
                 )),
             }
         }
-        tool_calls::decide(look, answers);
+        tool_calls::decide(input, answers);
     }
 
-    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+    fn apply(&self, state: &mut SessionState, fold: FoldInput<'_>) {
         let record = fold.record;
-        let steps = steps(&record.event.kind, record.verdict);
+        let steps = count_steps(&record.event.kind, record.verdict);
         for counter in [&mut state.spent.session, &mut state.spent.turn] {
             counter.steps = counter.steps.saturating_add(steps);
         }
         let turn = state.turn.number;
-        let told = record.verdict.feedback.iter().filter(|said| said.provider == PROVIDER);
-        for observed in told.flat_map(|said| &said.observations) {
-            let category = short(&observed.category);
-            state.spent.told.retain(|(told, _)| *told != category);
+        let warnings =
+            record.verdict.feedback.iter().filter(|feedback| feedback.provider == PROVIDER);
+        for observed in warnings.flat_map(|feedback| &feedback.observations) {
+            let category = short_hash(&observed.category);
+            state.spent.told.retain(|(reported, _)| *reported != category);
             state.spent.told.push((category, turn));
         }
         tool_calls::apply(state, fold);
@@ -356,11 +364,10 @@ impl Guard for LimitGuard {
     }
 }
 
-/// How many steps an event has spent with what was decided on it: besides events that
-/// are steps themselves a blocked stop, something that has to be written again, and every
-/// override that holds.
-pub(crate) fn steps(kind: &EventKind, verdict: &Verdict) -> u64 {
-    let again = match kind {
+/// Counts the steps of an event and its verdict. Apart from events that are steps, these are a
+/// blocked stop, an output that must be written again, and each enforced override.
+pub(crate) fn count_steps(kind: &EventKind, verdict: &Verdict) -> u64 {
+    let is_repeated = match kind {
         EventKind::StopProposed(_) => verdict.is_enforced(Decision::Deny),
         EventKind::PlanProposed(_) | EventKind::OutputProposed(_) => {
             let wrong = verdict.repair.as_ref().is_some_and(|repair| repair.attempt > 0);
@@ -370,82 +377,87 @@ pub(crate) fn steps(kind: &EventKind, verdict: &Verdict) -> u64 {
     };
     let overrides = match kind {
         EventKind::ToolProposed(_) | EventKind::ToolFinished(_) => {
-            verdict.constraints.iter().filter(|it| it.enforced).count() as u64
+            verdict.constraints.iter().filter(|constraint| constraint.enforced).count() as u64
         }
         _ => 0,
     };
-    u64::from(kind.is_step() || again).saturating_add(overrides)
+    u64::from(kind.uses_step() || is_repeated).saturating_add(overrides)
 }
 
-/// What was spent stays spent under another definition. A soft limit that is
-/// another now is told of once more.
-pub(crate) fn carry_over(state: &mut State, from: &Definition, to: &Definition) {
-    let keys = |definition| -> Vec<(u64, Limit)> {
-        budgets(definition, state, 0).map(|it| (short(&it.key().to_string()), it.limit)).collect()
+/// The used budget stays used under a reloaded definition. A changed soft limit is reported again.
+pub(crate) fn carry_over(state: &mut SessionState, from: &Definition, to: &Definition) {
+    let keys = |definition| -> Vec<(u64, BudgetLimit)> {
+        measure_all_limits(definition, state, 0)
+            .map(|usage| (short_hash(&usage.key().to_string()), usage.limit))
+            .collect()
     };
     let (old, new) = (keys(from), keys(to));
     let is_same = |key: u64| new.iter().any(|limit| limit.0 == key && old.contains(limit));
-    state.spent.told.retain(|(told, _)| cost::is_unpriced(*told) || is_same(*told));
+    state
+        .spent
+        .told
+        .retain(|(reported, _)| cost::is_unpriced_category(*reported) || is_same(*reported));
     tool_calls::carry_over(&mut state.spent, to);
 }
 
-impl Spent {
+impl SpentBudget {
     /// Starts the counters of a new turn.
     pub(crate) fn begin_turn(&mut self, elapsed_ms: u64, iterations: u64) {
-        self.turn = Counter::since(elapsed_ms, iterations);
+        self.turn = BudgetCounter::since(elapsed_ms, iterations);
     }
 
-    /// Starts all counters anew.
+    /// Restarts all counters.
     pub(crate) fn reset(&mut self, elapsed_ms: u64, iterations: u64) {
-        let counter = Counter::since(elapsed_ms, iterations);
+        let counter = BudgetCounter::since(elapsed_ms, iterations);
         let supervised = self.supervised;
         *self = Self { session: counter.clone(), turn: counter, supervised, ..Self::default() };
     }
 
-    fn was_told(&self, category: &str, limit: Limit, turn: u64) -> bool {
-        self.told.iter().any(|(told, at)| {
-            *told == short(category) && (limit.per == Per::Session || *at == turn)
+    fn was_reported(&self, category: &str, limit: BudgetLimit, turn: u64) -> bool {
+        self.told.iter().any(|(reported, at)| {
+            *reported == short_hash(category) && (limit.per == LimitPeriod::Session || *at == turn)
         })
     }
 }
 
-impl Counter {
+impl BudgetCounter {
     fn since(elapsed_ms: u64, iterations: u64) -> Self {
         Self { since_ms: elapsed_ms, since_iteration: iterations, ..Self::default() }
     }
 }
 
-/// Tells the agent once, per session or per turn.
-fn warn(look: Look<'_>, reached: &Measured<'_>, answers: &mut Answers) {
+/// Warns the agent once per session or turn.
+fn warn_soft_limit(input: GuardInput<'_>, reached: &LimitUsage<'_>, answers: &mut GuardAnswers) {
     let (key, limit) = (reached.key().to_string(), reached.limit);
-    if look.state.spent.was_told(&key, limit, look.state.turn.number) {
+    if input.state.spent.was_reported(&key, limit, input.state.turn.number) {
         return;
     }
-    let number =
-        |n: u64| if reached.dimension == Dimension::CostUsd { usd(n) } else { n.to_string() };
+    let number = |n: u64| {
+        if reached.dimension == LimitDimension::CostUsd { format_usd(n) } else { n.to_string() }
+    };
     answers.feedback.push(Feedback {
         provider: PROVIDER.to_string(),
         severity: Severity::Warning,
         summary: format!("Soft limit reached: {}.", reached.message()),
-        observations: Vec::from([Observed {
+        observations: Vec::from([FeedbackObservation {
             category: key,
             description: format!("{} of {}", number(reached.used), number(limit.max)),
             evidence: None,
         }]),
-        suggestions: Vec::from(["Ask a person whether to go on, or wrap up.".to_string()]),
-        timestamp: look.clock.now(),
-        call_index: look.state.invocations.proposed,
-        definition: look.definition.name.clone(),
+        suggestions: Vec::from(["Ask a person whether to continue, or finish now.".to_string()]),
+        timestamp: input.clock.now(),
+        call_index: input.state.invocations.proposed,
+        definition: input.definition.name.clone(),
     });
 }
 
-fn objection(
-    reached: &Exhausted<'_>,
+fn limit_violation(
+    reached: &ReachedLimit<'_>,
     decision: Decision,
-    class: Class,
+    class: ViolationClass,
     correction: &str,
-) -> Objection {
-    Objection {
+) -> ViolationDraft {
+    ViolationDraft {
         guard: GuardName::Limits,
         kind: ViolationType::Budget,
         subtype: reached.measured.dimension.into(),
@@ -453,7 +465,7 @@ fn objection(
         decision,
         message: reached.message(),
         location: Some(match reached.measured.dimension {
-            deadline @ Dimension::Deadline => deadline.to_string(),
+            deadline @ LimitDimension::Deadline => deadline.to_string(),
             _ => format!("limits.{}", reached.measured.key()),
         }),
         correction: Some(correction.to_string()),

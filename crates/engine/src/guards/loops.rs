@@ -1,180 +1,204 @@
-//! Loops: an agent that does the same again, and learns nothing from it.
+//! Loops: an agent that repeats its calls without a new result.
 //!
-//! Every call that comes back is a step of its actor, and a [detector](detector::Detector)
-//! says what it makes of it. What is done about it rises: `graded` tells the
-//! agent, pauses, stops; `strict` puts a typed override in force, and the call
-//! that disregards it stops the session before it runs. Calls that are not let
-//! run climb the same ladder in a ring of their own. Only a person's message
-//! starts anew; what a harness says does not.
+//! A [detector](detector::LoopDetector) looks at every finished call of an actor. The reaction
+//! grows with the loop. The profile `graded` warns the agent, then pauses, then stops the session.
+//! The profile `strict` puts a typed override in force and stops the session before a call that
+//! breaks it. Refused calls are counted separately, with the same levels. Only a message of a
+//! person resets the counters; a message of the harness does not.
 
-mod answer;
-mod blocked;
+mod blocked_calls;
 mod config;
 mod detector;
-mod memory;
+mod loop_state;
 #[cfg(test)]
 mod model;
 mod overrides;
-mod step;
+mod reaction;
+mod signature;
 mod summary;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Cycle, Errors, Graded, Loops, Poll, Profile, Strict};
+pub use config::{
+    CycleLevels, ErrorLevels, GradedLevels, LoopProfile, LoopSettings, PollAllowance, StrictLevels,
+};
 pub use detector::LoopLevel;
-pub use memory::WINDOW_MAX;
-pub(crate) use memory::{Findings, Looping, Opened};
-pub(crate) use summary::of as summary;
-pub use summary::{LoopAt, LoopNoticed, LoopSummary, LoopsSummary};
+pub use loop_state::WINDOW_MAX;
+pub(crate) use loop_state::{LoopState, OpenCallSignature, RecordedLoops};
+pub(crate) use summary::loops_summary as summary;
+pub use summary::{LoopAt, LoopReport, LoopSummary, LoopsSummary};
 
 use alloc::vec::Vec;
 
-pub(crate) use detector::Class;
-use detector::{Noted, Step};
-use memory::{Found, Noticed, Told, What, short_form};
+pub(crate) use detector::CallClass;
+use detector::{CompletedCall, DetectorResult};
+use loop_state::{DetectedLoop, LoopCause, RecordedLoop, ReportedLoop, shorten_call};
 
-use super::{Answers, Fold, Guard, Look};
-use crate::definition::{Definition, Resolved};
+use super::{FoldInput, Guard, GuardAnswers, GuardInput};
+use crate::definition::{Definition, ResolvedTool};
 use crate::digest::Digest128;
 use crate::event::{
-    Action, Control, Event, EventKind, PromptSource, PromptSubmitted, Status, StopProposed,
-    ToolFinished,
+    CallStatus, Control, ControlAction, Event, EventKind, PromptSource, PromptSubmitted,
+    StopProposed, ToolFinished,
 };
 use crate::facts::Facts;
 use crate::id::ActorId;
 use crate::proposal::Proposal;
-use crate::state::{Actors, Call, Clock, PauseCause, Paused, State, short};
-use crate::tool::Kind;
+use crate::state::{
+    Actors, InFlightCall, PauseCause, PauseState, SessionClock, SessionState, short_hash,
+};
+use crate::tool::ToolKind;
 use crate::verdict::{Decision, GuardName, SafetyKind, Verdict, Violation};
 
-/// The name under which the guard objects.
+/// The guard name in violations.
 const GUARD: GuardName = GuardName::Loops;
 
-/// The word for calls that are refused again and again.
-const BLOCKED: &str = "blocked";
+/// The rule name for calls that are refused again and again.
+const BLOCKED_RULE: &str = "blocked";
 
 pub(crate) struct LoopGuard;
 
 impl Guard for LoopGuard {
-    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        match &look.event.kind {
+    fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers) {
+        match &input.event.kind {
             EventKind::ToolProposed(_) => {
-                let Some(proposal) = look.proposal else { return };
-                let loops = &look.definition.loops;
-                // Nearly every call is neither refused nor under an override, and
-                // does not need it.
-                let call = || step::call_signature(proposal, loops, look.facts.observed.args);
-                if !look.state.overrides.is_empty() {
-                    overrides::decide(look, proposal, &call(), answers);
+                let Some(proposal) = input.proposal else { return };
+                let loops = &input.definition.loops;
+                // Most calls are neither refused nor under an override, so the signature is
+                // computed only if needed.
+                let call = || signature::call_signature(proposal, loops, input.facts.observed.args);
+                if !input.state.overrides.is_empty() {
+                    overrides::decide(input, proposal, &call(), answers);
                 }
-                let unsaid = unsaid(look.state, loops, look.event, proposal);
-                let reason = blocked::reason(&answers.violations);
-                let refused = reason.and_then(|reason| refused(look, proposal, &call(), reason));
-                if let Some(found) = refused.or(unsaid) {
-                    let about = answer::About::proposed(&look.event.actor, proposal, call());
-                    answer::answer(look, &found, &about, answers);
+                let unreported = unreported_loop(input.state, loops, input.event, proposal);
+                let reason = blocked_calls::refusal_reason(&answers.violations);
+                let blocked_loop =
+                    reason.and_then(|reason| blocked_loop(input, proposal, &call(), reason));
+                if let Some(found) = blocked_loop.or(unreported) {
+                    let about =
+                        reaction::LoopSubject::from_proposal(&input.event.actor, proposal, call());
+                    reaction::react(input, &found, &about, answers);
                 }
             }
             EventKind::ToolFinished(_) => {
-                let Some(call) = look.state.in_flight.find(look.key()) else { return };
-                let known = look.state.actors.get(&call.actor);
-                let mut looping = known.map(|actor| actor.looping.clone()).unwrap_or_default();
-                let step = step_of(call, look.event, look.facts, look.clock);
-                let Some(found) = take(&mut looping, &step, call, &look.definition.loops) else {
+                let Some(call) = input.state.in_flight.find(input.call_key()) else { return };
+                let actor = input.state.actors.get(&call.actor);
+                let mut looping = actor.map(|actor| actor.looping.clone()).unwrap_or_default();
+                let step = complete_call(call, input.event, input.facts, input.clock);
+                let Some(found) = record_call(&mut looping, &step, call, &input.definition.loops)
+                else {
                     return;
                 };
-                if looping.is_news(found.level, found.count) {
-                    let about = answer::About::of(call, &step);
-                    answer::answer(look, &found, &about, answers);
+                if looping.should_report(found.level, found.count) {
+                    let about = reaction::LoopSubject::from_open_call(call, &step);
+                    reaction::react(input, &found, &about, answers);
                 }
             }
             _ => {}
         }
     }
 
-    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+    fn apply(&self, state: &mut SessionState, fold: FoldInput<'_>) {
         let record = fold.record;
         let actor = &record.event.actor;
         match &record.event.kind {
-            EventKind::ToolProposed(_) => proposed(state, fold),
-            EventKind::ToolFinished(_) => finished(state, fold),
+            EventKind::ToolProposed(_) => apply_proposed(state, fold),
+            EventKind::ToolFinished(_) => apply_finished(state, fold),
             EventKind::PromptSubmitted(PromptSubmitted { source: PromptSource::Human, .. }) => {
-                state.actors.of_person(actor).for_each(|actor| actor.looping.human());
-                state.overrides.human(actor);
+                state.actors.reached_by_prompt(actor).for_each(|actor| actor.looping.reset());
+                state.overrides.remove_for_prompt(actor);
             }
-            // Whatever has not come back by now never will, and that is an
-            // outcome, too.
+            // A call that has not returned by now never will. A lost call counts as an outcome,
+            // too.
             EventKind::PromptSubmitted(PromptSubmitted {
                 source: PromptSource::Harness, ..
             }) => {
-                lost(state, fold, |call| call.actor == *actor);
+                resolve_lost_calls(state, fold, |call| call.actor == *actor);
             }
             EventKind::SessionStarted(_)
             | EventKind::StopProposed(StopProposed { background: 0, .. }) => {
-                lost(state, fold, |call| actor.is_main() || call.actor == *actor);
+                resolve_lost_calls(state, fold, |call| actor.is_main() || call.actor == *actor);
             }
             EventKind::Control(Control {
-                action: Action::ExpireConstraint, constraint, ..
+                action: ControlAction::ExpireConstraint,
+                constraint,
+                ..
             }) => {
-                state.overrides.expire(constraint.as_deref().unwrap_or_default());
+                state.overrides.end_constraint(constraint.as_deref().unwrap_or_default());
             }
             _ => {}
         }
-        // Who clears a blocker has seen the loop, and lets the agent try again.
-        if fold.said == Some(Action::ClearBlocker) {
-            state.actors.of_person(&ActorId::main()).for_each(|actor| actor.looping.human());
+        // A person who clears a blocker has seen the loop and lets the agent try again.
+        if fold.person_action == Some(ControlAction::ClearBlocker) {
+            state
+                .actors
+                .reached_by_prompt(&ActorId::main())
+                .for_each(|actor| actor.looping.reset());
         }
     }
 }
 
-/// What becomes of a call that is refused again, if that is worth a word.
-fn refused(
-    look: Look<'_>,
+/// Returns the loop that a repeated refusal makes, if it reaches a level.
+fn blocked_loop(
+    input: GuardInput<'_>,
     proposal: &Proposal<'_>,
     call: &Digest128,
     reason: [u8; 4],
-) -> Option<Found> {
-    let actor = look.state.actors.get(&look.event.actor);
+) -> Option<DetectedLoop> {
+    let actor = input.state.actors.get(&input.event.actor);
     let before = actor.map_or(0, |actor| actor.looping.blocked.count(call, reason));
     let count = before.saturating_add(1);
-    let level = blocked::level(count, &look.definition.loops)?;
-    let shown = short_form(step::shown(proposal));
-    Some(Found { level, what: What::Blocked, count, shown })
+    let level = blocked_calls::refusal_level(count, &input.definition.loops)?;
+    let shown = shorten_call(signature::format_call(proposal));
+    Some(DetectedLoop { level, what: LoopCause::Blocked, count, shown })
 }
 
-/// A loop that showed in a call that never came back: nobody could be told then.
-fn unsaid(state: &State, loops: &Loops, event: &Event, proposal: &Proposal<'_>) -> Option<Found> {
+/// Returns a loop that was detected in a call that never returned, so that the agent was not told
+/// yet.
+fn unreported_loop(
+    state: &SessionState,
+    loops: &LoopSettings,
+    event: &Event,
+    proposal: &Proposal<'_>,
+) -> Option<DetectedLoop> {
     let looping = &state.actors.get(&event.actor)?.looping;
     let found = looping.found.clone()?;
-    // An override is about the call that was repeated, so it waits for that one.
-    let same = || found.shown == short_form(step::shown(proposal));
-    let fits = loops.profile == Profile::Graded || same();
-    (fits && looping.is_news(found.level, found.count)).then_some(found)
+    // An override refers to the repeated call, so the report waits for that call.
+    let is_same_call = || found.shown == shorten_call(signature::format_call(proposal));
+    let fits = loops.profile == LoopProfile::Graded || is_same_call();
+    (fits && looping.should_report(found.level, found.count)).then_some(found)
 }
 
-/// Takes a step of an actor, and says what loop it is part of.
-fn take(looping: &mut Looping, step: &Step, call: &Call, loops: &Loops) -> Option<Found> {
-    let (taken, finding) = match looping.detector.note(step, loops) {
-        Noted::PassedOver => (false, None),
-        Noted::Taken(finding) => (true, finding),
+/// Records a completed call and returns the loop that it is a part of.
+fn record_call(
+    looping: &mut LoopState,
+    step: &CompletedCall,
+    call: &InFlightCall,
+    loops: &LoopSettings,
+) -> Option<DetectedLoop> {
+    let (taken, finding) = match looping.detector.record(step, loops) {
+        DetectorResult::Ignored => (false, None),
+        DetectorResult::Counted(finding) => (true, finding),
     };
     let found = finding.map(|finding| {
-        let (level, what) = (finding.level, What::Ran(finding.rule));
-        Found { level, what, count: finding.count, shown: call.opened.shown.clone() }
+        let (level, what) = (finding.level, LoopCause::Ran(finding.rule));
+        DetectedLoop { level, what, count: finding.count, shown: call.opened.shown.clone() }
     });
-    let strictly = match loops.profile {
-        Profile::Strict => looping.window.note(step, loops.strict),
-        Profile::Graded => 0,
+    let strict_count = match loops.profile {
+        LoopProfile::Strict => looping.window.record(step, loops.strict),
+        LoopProfile::Graded => 0,
     };
     let found = match found {
-        // What the strict profile counts is already past telling.
+        // A hard loop takes precedence over the count of the strict profile.
         Some(found) if found.level >= LoopLevel::Hard => Some(found),
-        _ if strictly > 0 && strictly >= u32::from(loops.strict.threshold) => Some(Found {
-            level: LoopLevel::Hard,
-            what: What::Ran(detector::LoopRule::Repeat),
-            count: strictly,
-            shown: call.opened.shown.clone(),
-        }),
+        _ if strict_count > 0 && strict_count >= u32::from(loops.strict.threshold) => {
+            Some(DetectedLoop {
+                level: LoopLevel::Hard,
+                what: LoopCause::Ran(detector::LoopRule::Repeat),
+                count: strict_count,
+                shown: call.opened.shown.clone(),
+            })
+        }
         found => found,
     };
     if taken || found.is_some() {
@@ -186,22 +210,27 @@ fn take(looping: &mut Looping, step: &Step, call: &Call, loops: &Loops) -> Optio
     found
 }
 
-/// The step that a call is, now that it has come back.
-fn step_of(call: &Call, event: &Event, facts: &Facts, clock: &Clock) -> Step {
-    let seen = facts.observed.result.as_ref();
-    let error = seen.and_then(|seen| seen.error);
+/// Builds the completed call from an open call and its result.
+fn complete_call(
+    call: &InFlightCall,
+    event: &Event,
+    facts: &Facts,
+    clock: &SessionClock,
+) -> CompletedCall {
+    let result = facts.observed.result.as_ref();
+    let error = result.and_then(|result| result.error);
     let (outcome, failed) = match &event.kind {
         EventKind::ToolFinished(ToolFinished { status, exit_code, background, .. }) => (
-            step::outcome_signature(seen, *status, *exit_code, *background),
-            error.is_some() || *status != Status::Ok || exit_code.is_some_and(|code| code != 0),
+            signature::outcome_signature(result, *status, *exit_code, *background),
+            error.is_some() || *status != CallStatus::Ok || exit_code.is_some_and(|code| code != 0),
         ),
-        // It was lost: nobody knows how it ended, so nobody can say it failed.
+        // A lost call: its result is unknown, so it does not count as a failure.
         _ => (Digest128::of(b"unresolved"), false),
     };
-    Step {
+    CompletedCall {
         call: call.opened.call,
         outcome,
-        tool: short(&call.tool),
+        tool: short_hash(&call.tool),
         coarse: call.opened.coarse,
         error,
         failed,
@@ -211,138 +240,155 @@ fn step_of(call: &Call, event: &Event, facts: &Facts, clock: &Clock) -> Step {
     }
 }
 
-/// What an open call has to remember for the step it will be.
-pub(crate) fn opened(
-    state: &State,
+/// Returns what an open call must store to be compared once it is completed.
+pub(crate) fn open_call_signature(
+    state: &SessionState,
     definition: &Definition,
     proposal: &Proposal<'_>,
     by: &Event,
     written: Option<Digest128>,
-) -> Opened {
+) -> OpenCallSignature {
     let loops = &definition.loops;
     let actor = state.actors.get(&by.actor);
-    Opened {
-        call: step::call_signature(proposal, loops, written),
-        coarse: step::coarse_signature(proposal),
-        class: class(proposal, loops),
+    OpenCallSignature {
+        call: signature::call_signature(proposal, loops, written),
+        coarse: signature::coarse_signature(proposal),
+        class: classify_call(proposal, loops),
         batch: actor.map_or(0, |actor| actor.looping.batch),
-        shown: short_form(step::shown(proposal)),
+        shown: shorten_call(signature::format_call(proposal)),
     }
 }
 
-/// How the repetition of a call is taken: by the tool that it is, also where a
-/// command line calls it by another name.
-fn class(proposal: &Proposal<'_>, loops: &Loops) -> Class {
-    let named = match proposal.recognised.as_slice() {
-        [known] if proposal.commands().len() == 1 => Resolved::declared(known.tool),
+/// Classifies a call by its tool. If the command line is one command that counts as a declared
+/// tool, that tool decides.
+fn classify_call(proposal: &Proposal<'_>, loops: &LoopSettings) -> CallClass {
+    let tool = match proposal.recognised.as_slice() {
+        [command] if proposal.commands().len() == 1 => ResolvedTool::declared(command.tool),
         _ => proposal.tool,
     };
-    let declared = named.declared;
-    if loops.transparent.contains(&named.kind) || declared.is_some_and(|tool| tool.transparent) {
-        return Class::Transparent;
+    let declared = tool.declared;
+    if loops.transparent.contains(&tool.kind) || declared.is_some_and(|tool| tool.transparent) {
+        return CallClass::Transparent;
     }
-    let well_known = || Poll::well_known(named.name);
+    let well_known = || PollAllowance::well_known(tool.name);
     if let Some(poll) = declared.and_then(|tool| tool.poll).or_else(well_known) {
-        let Poll { until_changed, max_calls, .. } = poll;
-        return Class::Poll { until_changed, max_calls, within_ms: poll.within_ms() };
+        let PollAllowance { until_changed, max_calls, .. } = poll;
+        return CallClass::Poll { until_changed, max_calls, within_ms: poll.within_ms() };
     }
-    match named.kind {
-        _ if step::only_waits(proposal) => {
-            Class::Wait { max_calls: Poll::WAIT.max_calls, within_ms: Poll::WAIT.within_ms() }
-        }
-        _ if declared.is_some_and(|tool| tool.read_only) => Class::ReadOnly,
-        Kind::Read | Kind::Search | Kind::Fetch => Class::ReadOnly,
-        _ if proposal.tool.kind == Kind::Exec => Class::Exec,
-        _ => Class::Other,
+    match tool.kind {
+        _ if signature::is_only_waiting(proposal) => CallClass::Wait {
+            max_calls: PollAllowance::WAIT.max_calls,
+            within_ms: PollAllowance::WAIT.within_ms(),
+        },
+        _ if declared.is_some_and(|tool| tool.read_only) => CallClass::ReadOnly,
+        ToolKind::Read | ToolKind::Search | ToolKind::Fetch => CallClass::ReadOnly,
+        _ if proposal.tool.kind == ToolKind::Exec => CallClass::Exec,
+        _ => CallClass::Other,
     }
 }
 
-/// Folds a proposed call.
-fn proposed(state: &mut State, fold: Fold<'_>) {
+/// Applies the record of a proposed call.
+fn apply_proposed(state: &mut SessionState, fold: FoldInput<'_>) {
     let (record, definition) = (fold.record, fold.definition);
     let Some(proposal) = fold.proposal else { return };
     let (actor, verdict) = (&record.event.actor, record.verdict);
     let written = record.facts.observed.args;
-    let call = || step::call_signature(proposal, &definition.loops, written);
+    let call = || signature::call_signature(proposal, &definition.loops, written);
     if !state.overrides.is_empty() {
-        if verdict.lets_run() {
-            state.overrides.ran(actor, proposal, &call());
+        if verdict.allows_run() {
+            state.overrides.update_after_call(actor, proposal, &call());
         }
-        let disregards = |v: &&Violation| v.guard == GUARD && overrides::is_about(v);
-        verdict.violations.iter().filter(disregards).for_each(|v| state.overrides.repeated(v));
+        let is_breach = |v: &&Violation| v.guard == GUARD && overrides::is_about_override(v);
+        verdict.violations.iter().filter(is_breach).for_each(|v| state.overrides.count_breach(v));
     }
-    state.overrides.tidy(state.clock.now(), state.epoch);
-    let unsaid = unsaid(state, &definition.loops, record.event, proposal);
+    state.overrides.remove_expired(state.clock.now(), state.epoch);
+    let unreported = unreported_loop(state, &definition.loops, record.event, proposal);
     let Some(looping) = state.actors.get_mut(actor).map(|actor| &mut actor.looping) else { return };
     if looping.answered {
         looping.answered = false;
         looping.batch = looping.batch.saturating_add(1);
     }
     let mut count = 0;
-    if let Some(reason) = blocked::reason(&verdict.violations) {
+    if let Some(reason) = blocked_calls::refusal_reason(&verdict.violations) {
         let call = call();
-        looping.blocked.refused(&call, reason);
+        looping.blocked.count_refusal(&call, reason);
         count = looping.blocked.count(&call, reason);
     }
-    let found = match said(verdict) {
-        Some((level, BLOCKED)) => {
-            let shown = short_form(step::shown(proposal));
-            Some(Found { level, what: What::Blocked, count, shown })
+    let found = match reported_level(verdict) {
+        Some((level, BLOCKED_RULE)) => {
+            let shown = shorten_call(signature::format_call(proposal));
+            Some(DetectedLoop { level, what: LoopCause::Blocked, count, shown })
         }
         Some((level, _)) => {
-            // That an override was disregarded says nothing new about the loop.
-            if let Some(found) = &unsaid {
-                looping.told = Some(Told { level, count: found.count });
+            // A broken override is not news about the loop itself.
+            if let Some(found) = &unreported {
+                looping.told = Some(ReportedLoop { level, count: found.count });
             }
-            unsaid
+            unreported
         }
         None => None,
     };
     if let Some(found) = found {
-        let about = answer::About::proposed(actor, proposal, call());
-        carry_out(state, fold, &found, &about, state.epoch);
+        let about = reaction::LoopSubject::from_proposal(actor, proposal, call());
+        apply_reaction(state, fold, &found, &about, state.epoch);
     }
 }
 
-/// Folds a call that came back.
-fn finished(state: &mut State, fold: Fold<'_>) {
+/// Applies the record of a finished call.
+fn apply_finished(state: &mut SessionState, fold: FoldInput<'_>) {
     let (record, definition) = (fold.record, fold.definition);
-    let Some(call) = state.in_flight.find(record.key(definition)) else { return };
-    let step = step_of(call, record.event, record.facts, &state.clock);
-    let Some(found) = note(&mut state.actors, fold, call, &step) else { return };
-    let Some((level, _)) = said(record.verdict) else { return };
+    let Some(call) = state.in_flight.find(record.call_key(definition)) else { return };
+    let step = complete_call(call, record.event, record.facts, &state.clock);
+    let Some(found) = note_call(&mut state.actors, fold, call, &step) else { return };
+    let Some((level, _)) = reported_level(record.verdict) else { return };
     let call = call.clone();
-    let found = Found { level, ..found };
-    // The call that came back may have changed the workspace itself.
+    let found = DetectedLoop { level, ..found };
+    // The finished call may have changed the workspace itself.
     let epoch = state.epoch.saturating_add(call.mutates().into());
     if let Some(actor) = state.actors.get_mut(&call.actor) {
-        actor.looping.told = Some(Told { level, count: found.count });
+        actor.looping.told = Some(ReportedLoop { level, count: found.count });
     }
-    carry_out(state, fold, &found, &answer::About::of(&call, &step), epoch);
+    apply_reaction(
+        state,
+        fold,
+        &found,
+        &reaction::LoopSubject::from_open_call(&call, &step),
+        epoch,
+    );
 }
 
-/// Folds open calls that never come back, apart from those that nobody let run.
-fn lost(state: &mut State, fold: Fold<'_>, is_lost: impl Fn(&Call) -> bool) {
-    let open = state.in_flight.iter().filter(|call| !call.asked && is_lost(call));
-    let lost: Vec<Call> = open.cloned().collect();
-    lost.iter().for_each(|call| unresolved(state, fold, call));
+/// Resolves open calls that never return. Calls that wait for a person are excluded: they did not
+/// run.
+fn resolve_lost_calls(
+    state: &mut SessionState,
+    fold: FoldInput<'_>,
+    is_lost: impl Fn(&InFlightCall) -> bool,
+) {
+    let open_calls = state.in_flight.iter().filter(|call| !call.needs_approval && is_lost(call));
+    let lost: Vec<InFlightCall> = open_calls.cloned().collect();
+    lost.iter().for_each(|call| apply_unresolved(state, fold, call));
 }
 
-/// Folds a call that nobody expects back any more: the next proposal is told.
-pub(crate) fn unresolved(state: &mut State, fold: Fold<'_>, call: &Call) {
-    let step = step_of(call, fold.record.event, fold.record.facts, &state.clock);
-    note(&mut state.actors, fold, call, &step);
+/// Applies a call that will not return any more. The agent is told at its next proposal.
+pub(crate) fn apply_unresolved(state: &mut SessionState, fold: FoldInput<'_>, call: &InFlightCall) {
+    let step = complete_call(call, fold.record.event, fold.record.facts, &state.clock);
+    note_call(&mut state.actors, fold, call, &step);
 }
 
-fn note(actors: &mut Actors, fold: Fold<'_>, call: &Call, step: &Step) -> Option<Found> {
-    let actor = actors.touch(&call.actor, fold.record.seq)?;
+fn note_call(
+    actors: &mut Actors,
+    fold: FoldInput<'_>,
+    call: &InFlightCall,
+    step: &CompletedCall,
+) -> Option<DetectedLoop> {
+    let actor = actors.get_or_insert(&call.actor, fold.record.seq)?;
     actor.looping.answered = true;
-    actor.looping.blocked.ran(&step.call);
-    take(&mut actor.looping, step, call, &fold.definition.loops)
+    actor.looping.blocked.forget(&step.call);
+    record_call(&mut actor.looping, step, call, &fold.definition.loops)
 }
 
-/// How far the guard said that it has gone, and with what.
-fn said(verdict: &Verdict) -> Option<(LoopLevel, &str)> {
+/// Returns the level and the rule that the verdict reported.
+fn reported_level(verdict: &Verdict) -> Option<(LoopLevel, &str)> {
     verdict.safety.iter().find_map(|event| {
         let level = match event.kind {
             SafetyKind::SoftLoop => LoopLevel::Soft,
@@ -354,30 +400,30 @@ fn said(verdict: &Verdict) -> Option<(LoopLevel, &str)> {
     })
 }
 
-/// Does what the recorded verdict says about a loop.
-fn carry_out(
-    state: &mut State,
-    fold: Fold<'_>,
-    found: &Found,
-    about: &answer::About<'_>,
+/// Applies the recorded reaction to a loop: the pause, the override, and the status entry.
+fn apply_reaction(
+    state: &mut SessionState,
+    fold: FoldInput<'_>,
+    found: &DetectedLoop,
+    about: &reaction::LoopSubject<'_>,
     epoch: u64,
 ) {
     let verdict = fold.record.verdict;
-    let holds = |v: &&Violation| v.guard == GUARD && v.enforced && v.decision == Decision::Pause;
-    if let Some(violation) = verdict.violations.iter().find(holds)
+    let is_pause = |v: &&Violation| v.guard == GUARD && v.enforced && v.decision == Decision::Pause;
+    if let Some(violation) = verdict.violations.iter().find(is_pause)
         && state.paused.is_none()
     {
-        state.paused = Some(Paused::by_guard(PauseCause::Loop, violation.message.clone()));
+        state.paused = Some(PauseState::by_guard(PauseCause::Loop, violation.message.clone()));
     }
     let now = state.clock.now();
-    let number = state.asks.next_number();
-    for holds in [answer::Holds::Yes, answer::Holds::No] {
-        let draft = answer::draft(found, about, now, holds);
-        if verdict.constraints.contains(&draft.show(number)) {
-            state.asks.took_number();
-            state.overrides.put(number, about.actor, draft, epoch);
+    let number = state.approvals.next_number();
+    for enforcement in [reaction::Enforcement::Enforced, reaction::Enforcement::Observed] {
+        let draft = reaction::override_draft(found, about, now, enforcement);
+        if verdict.constraints.contains(&draft.to_constraint(number)) {
+            state.approvals.reserve_number();
+            state.overrides.add(number, about.actor, draft, epoch);
             break;
         }
     }
-    state.findings.push(Noticed { at: now, actor: about.actor.clone(), found: found.clone() });
+    state.findings.push(RecordedLoop { at: now, actor: about.actor.clone(), found: found.clone() });
 }

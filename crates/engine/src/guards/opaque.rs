@@ -1,65 +1,67 @@
-//! Command lines that can't be seen into.
+//! Opaque command lines: Jackline cannot tell what they run.
 //!
-//! One that is not there to be read at all is refused: nobody could say what it
-//! does. One that is only understood in part runs, unless the definition says
-//! that a person is asked, or that it does not.
+//! A command line that is missing or too long to read is always denied. A command line that is only
+//! partly understood runs, unless the definition asks a person about it or denies it.
 
 use alloc::format;
 use alloc::string::ToString;
 
-use jackline_shell::{Opaque as Part, Reason};
+use jackline_shell::{OpaqueReason, ShellOpaquePart as Part};
 
-use super::{Answers, Guard, Look, Objection, shortened};
-use crate::definition::Opaque;
-use crate::proposal::Run;
-use crate::verdict::{Class, Decision, GuardName, ViolationSubtype, ViolationType};
+use super::{Guard, GuardAnswers, GuardInput, ViolationDraft, shorten_for_message};
+use crate::definition::OpaquePolicy;
+use crate::proposal::ProposedRun;
+use crate::verdict::{Decision, GuardName, ViolationClass, ViolationSubtype, ViolationType};
 
 pub(crate) struct OpaqueGuard;
 
 impl Guard for OpaqueGuard {
-    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let Some(proposal) = look.proposal else { return };
+    fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers) {
+        let Some(proposal) = input.proposal else { return };
         match &proposal.run {
-            Run::Nothing => {}
-            // Arguments that are none are refused by another guard.
-            Run::Unseen if proposal.args.is_none() => {}
-            Run::Unseen => answers.object(Objection {
+            ProposedRun::Nothing => {}
+            // Another guard refuses invalid arguments.
+            ProposedRun::Unseen if proposal.args.is_none() => {}
+            ProposedRun::Unseen => answers.add_violation(ViolationDraft {
                 guard: GuardName::Shell,
                 kind: ViolationType::ToolPolicyViolation,
                 subtype: ViolationSubtype::UnseenCommand,
-                class: Class::Recoverable,
+                class: ViolationClass::Recoverable,
                 decision: Decision::Deny,
                 message: format!(
-                    "the command line of `{}` is missing, or too long to be looked at",
+                    "the command line of `{}` is missing or too long to check",
                     proposal.tool.name
                 ),
                 location: Some(proposal.tool.name.to_string()),
                 correction: Some(
-                    "send it as one text; write a long script to a file, and run that".to_string(),
+                    "send the command line as one string; write a long script to a file and run \
+                     that file"
+                        .to_string(),
                 ),
             }),
-            Run::Line(line) => {
-                let decision = match look.definition.shell.opaque {
-                    Opaque::Allow => return,
-                    Opaque::Ask if look.is_permitted() => return,
-                    Opaque::Ask => Decision::Ask,
-                    Opaque::Deny => Decision::Deny,
+            ProposedRun::Line(line) => {
+                let decision = match input.definition.shell.opaque {
+                    OpaquePolicy::Allow => return,
+                    OpaquePolicy::Ask if input.is_permitted() => return,
+                    OpaquePolicy::Ask => Decision::Ask,
+                    OpaquePolicy::Deny => Decision::Deny,
                 };
-                let hidden =
-                    |part: &&Part<'_>| hides(part.reason) && !proposal.is_recognised(part.command);
-                let Some(part) = line.opaque.iter().find(hidden) else { return };
-                answers.object(Objection {
+                let is_opaque = |part: &&Part<'_>| {
+                    may_run_anything(part.reason) && !proposal.is_recognised(part.command)
+                };
+                let Some(part) = line.opaque_parts.iter().find(is_opaque) else { return };
+                answers.add_violation(ViolationDraft {
                     guard: GuardName::Shell,
                     kind: ViolationType::ToolPolicyViolation,
                     subtype: ViolationSubtype::OpaqueCommand,
-                    class: Class::Recoverable,
+                    class: ViolationClass::Recoverable,
                     decision,
                     message: format!(
-                        "it can't be seen what this line runs: {} (at `{}`)",
-                        describe(part.reason),
-                        shortened(line.text.get(span(part)).unwrap_or(line.text)),
+                        "Jackline cannot tell what this command line runs: {} (at `{}`)",
+                        describe_reason(part.reason),
+                        shorten_for_message(line.text.get(part_range(part)).unwrap_or(line.text)),
                     ),
-                    location: Some(word(part.reason).to_string()),
+                    location: Some(reason_word(part.reason).to_string()),
                     correction: Some(
                         "write the commands out, without scripts and expansions".to_string(),
                     ),
@@ -69,55 +71,55 @@ impl Guard for OpaqueGuard {
     }
 }
 
-fn span(part: &Part<'_>) -> core::ops::Range<usize> {
+fn part_range(part: &Part<'_>) -> core::ops::Range<usize> {
     part.span.start as usize..part.span.end as usize
 }
 
-/// Whether a reason means that anything could be run.
-fn hides(reason: Reason) -> bool {
-    !matches!(reason, Reason::NoRow | Reason::Runner | Reason::Contents)
+/// Returns whether a reason means that any command could run.
+fn may_run_anything(reason: OpaqueReason) -> bool {
+    !matches!(reason, OpaqueReason::NoRow | OpaqueReason::Runner | OpaqueReason::Contents)
 }
 
-/// The word for a reason, as rules see it.
-pub(crate) fn word(reason: Reason) -> &'static str {
+/// Returns the JSON word of a reason, which rules compare.
+pub(crate) fn reason_word(reason: OpaqueReason) -> &'static str {
     match reason {
-        Reason::Unparsable => "unparsable",
-        Reason::Nul => "nul",
-        Reason::TooLong => "too_long",
-        Reason::TooDeep => "too_deep",
-        Reason::TooMany => "too_many",
-        Reason::UnknownProgram => "unknown_program",
-        Reason::UnknownArguments => "unknown_arguments",
-        Reason::NoRow => "no_row",
-        Reason::Runner => "runner",
-        Reason::ScriptFile => "script_file",
-        Reason::InlineScript => "inline_script",
-        Reason::UnknownScript => "unknown_script",
-        Reason::Alias => "alias",
-        Reason::Elsewhere => "elsewhere",
-        Reason::Environment => "environment",
-        Reason::Contents => "contents",
+        OpaqueReason::Unparsable => "unparsable",
+        OpaqueReason::Nul => "nul",
+        OpaqueReason::TooLong => "too_long",
+        OpaqueReason::TooDeep => "too_deep",
+        OpaqueReason::TooMany => "too_many",
+        OpaqueReason::UnknownProgram => "unknown_program",
+        OpaqueReason::UnknownArguments => "unknown_arguments",
+        OpaqueReason::NoRow => "no_row",
+        OpaqueReason::Runner => "runner",
+        OpaqueReason::ScriptFile => "script_file",
+        OpaqueReason::InlineScript => "inline_script",
+        OpaqueReason::UnknownScript => "unknown_script",
+        OpaqueReason::Alias => "alias",
+        OpaqueReason::Elsewhere => "elsewhere",
+        OpaqueReason::Environment => "environment",
+        OpaqueReason::Contents => "contents",
     }
 }
 
-/// A reason for people.
-pub(crate) fn describe(reason: Reason) -> &'static str {
+/// Describes a reason for people.
+pub(crate) fn describe_reason(reason: OpaqueReason) -> &'static str {
     match reason {
-        Reason::Unparsable => "it is not a valid command line",
-        Reason::Nul => "it holds a NUL",
-        Reason::TooLong => "it is too long",
-        Reason::TooDeep => "it nests too deep",
-        Reason::TooMany => "it has too many parts",
-        Reason::UnknownProgram => "the program is named by an expansion",
-        Reason::UnknownArguments => "an argument that is not known may change what it does",
-        Reason::NoRow => "the program is not known",
-        Reason::Runner => "the program runs others",
-        Reason::ScriptFile => "it runs a script from a file",
-        Reason::InlineScript => "it holds a script in another language",
-        Reason::UnknownScript => "it runs a script that is not known",
-        Reason::Alias => "an alias may stand for another program",
-        Reason::Elsewhere => "it runs something on another machine",
-        Reason::Environment => "it changes which programs are run",
-        Reason::Contents => "it may write any file of a directory",
+        OpaqueReason::Unparsable => "it is not a valid command line",
+        OpaqueReason::Nul => "it contains a NUL byte",
+        OpaqueReason::TooLong => "it is too long",
+        OpaqueReason::TooDeep => "it is nested too deeply",
+        OpaqueReason::TooMany => "it has too many parts",
+        OpaqueReason::UnknownProgram => "the program is named by an expansion",
+        OpaqueReason::UnknownArguments => "an unknown argument may change what it does",
+        OpaqueReason::NoRow => "the program is not recognised",
+        OpaqueReason::Runner => "the program runs other programs",
+        OpaqueReason::ScriptFile => "it runs a script from a file",
+        OpaqueReason::InlineScript => "it contains a script in another language",
+        OpaqueReason::UnknownScript => "it runs an unknown script",
+        OpaqueReason::Alias => "an alias may replace the program",
+        OpaqueReason::Elsewhere => "it runs something on another machine",
+        OpaqueReason::Environment => "it changes which programs run",
+        OpaqueReason::Contents => "it may write any file of a directory",
     }
 }

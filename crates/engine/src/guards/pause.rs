@@ -1,51 +1,53 @@
-//! While a session is paused, nothing runs.
+//! Denies every call while the session is paused.
 
 use alloc::format;
 use alloc::string::ToString;
 
-use super::control::held_by;
-use super::{Answers, Guard, Look, Objection, reports};
+use super::control::describe_pause;
+use super::{Guard, GuardAnswers, GuardInput, ViolationDraft, reports};
 use crate::state::PauseCause;
-use crate::verdict::{Class, Decision, GuardName, ViolationSubtype, ViolationType};
+use crate::verdict::{Decision, GuardName, ViolationClass, ViolationSubtype, ViolationType};
 
-pub(crate) struct Pause;
+pub(crate) struct PauseGuard;
 
-impl Guard for Pause {
-    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let Some(paused) = &look.state.paused else { return };
-        if !look.event.kind.is_work() || reports::is_settled(look) {
+impl Guard for PauseGuard {
+    fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers) {
+        let Some(paused) = &input.state.paused else { return };
+        if !input.event.kind.is_work() || reports::is_resolved_by_removal(input) {
             return;
         }
         let (subtype, correction) = match paused.cause {
             PauseCause::Person => (
                 ViolationSubtype::PausedByPerson,
-                "end the turn; a person's next message or `resume` goes on",
+                "end the turn; the next message of a person or `jackline resume` continues the \
+                 session",
             ),
             PauseCause::Protected => (
                 ViolationSubtype::PausedByGuard,
-                "end the turn; a person's next message or `resume` goes on",
+                "end the turn; the next message of a person or `jackline resume` continues the \
+                 session",
             ),
             PauseCause::Loop | PauseCause::NoProgress => (
                 ViolationSubtype::Blocked,
-                "end the turn and say what you would need; a person reads \
-                 `.jackline/BLOCKER_REPORT.md` and goes on with `jackline clear`",
+                "end the turn and report what you need; a person reads \
+                 `.jackline/BLOCKER_REPORT.md` and continues the session with `jackline clear`",
             ),
             PauseCause::Checkpoint => (
                 ViolationSubtype::Checkpoint,
-                "end the turn; a person reads `.jackline/CHECKPOINT.md` and goes on with \
+                "end the turn; a person reads `.jackline/CHECKPOINT.md` and continues the run with \
                  `jackline ack`",
             ),
         };
-        // A person's word holds in observe mode too.
-        answers.insist(Objection {
+        // A pause is enforced in observe mode, too.
+        answers.add_enforced_violation(ViolationDraft {
             guard: GuardName::Pause,
             kind: ViolationType::Paused,
             subtype,
-            class: Class::Recoverable,
+            class: ViolationClass::Recoverable,
             decision: Decision::Pause,
-            message: match reports::unsure(look) {
-                Some(why) => format!("the session was paused by {}; {why}", held_by(paused)),
-                None => format!("the session was paused by {}", held_by(paused)),
+            message: match reports::unsure_removal(input) {
+                Some(why) => format!("the session was paused by {}; {why}", describe_pause(paused)),
+                None => format!("the session was paused by {}", describe_pause(paused)),
             },
             location: None,
             correction: Some(correction.to_string()),
@@ -53,17 +55,17 @@ impl Guard for Pause {
     }
 }
 
-impl Look<'_> {
-    /// Whether the session is held because the agent gets nowhere, and nobody has
-    /// settled that.
+impl GuardInput<'_> {
+    /// Returns whether the session is paused because the agent is stuck, and no person has resolved
+    /// that.
     pub(crate) fn is_stuck(self) -> bool {
         let cause = self.state.paused.as_ref().map(|paused| paused.cause);
-        cause.is_some_and(PauseCause::is_stuck) && !reports::is_settled(self)
+        cause.is_some_and(PauseCause::is_stuck) && !reports::is_resolved_by_removal(self)
     }
 
-    /// Whether nothing may run now, by a pause or by a person's file.
+    /// Returns whether calls are blocked now, by a pause or by the `PAUSE` file.
     pub(crate) fn is_paused(self) -> bool {
-        let by_file = self.facts.markers.pause && !self.facts.is_off();
-        by_file || (self.state.paused.is_some() && !reports::is_settled(self))
+        let by_file = self.facts.control_files.pause && !self.facts.is_off();
+        by_file || (self.state.paused.is_some() && !reports::is_resolved_by_removal(self))
     }
 }

@@ -1,7 +1,7 @@
-//! No progress: iterations that fail one after the other pause the session.
+//! The progress guard: several failed iterations in a row pause the session.
 //!
-//! An iteration ends when somebody says so. Where nobody ever does, as under
-//! hooks, it is a number of steps, and what happened in it is what was seen.
+//! The client reports the end of an iteration. If the client never does, as with hooks, an
+//! iteration is a fixed number of steps, and its result is what the runtime observed.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
@@ -13,183 +13,186 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::dirty::TestsPassing;
-use super::{Answers, Fold, Guard, Look, Objection};
+use super::{FoldInput, Guard, GuardAnswers, GuardInput, ViolationDraft};
 use crate::definition::Definition;
 use crate::digest::Digest128;
 use crate::event::{
-    Action, Event, EventKind, IterationEnded, Payload, PromptSource, PromptSubmitted,
+    ControlAction, Event, EventKind, IterationEnded, Payload, PromptSource, PromptSubmitted,
 };
-use crate::state::{PauseCause, Paused, State, short};
+use crate::state::{PauseCause, PauseState, SessionState, short_hash};
 use crate::verdict::{
-    Class, Decision, GuardName, SafetyAction, SafetyEvent, SafetyKind, Violation, ViolationSubtype,
-    ViolationType,
+    Decision, GuardName, SafetyAction, SafetyEvent, SafetyKind, Violation, ViolationClass,
+    ViolationSubtype, ViolationType,
 };
 
-mod judge;
+mod iteration_result;
 
-use judge::{Failure, Judged, judge};
+use iteration_result::{IterationFailure, IterationResult, judge_iteration};
 
 /// The name of the guard.
 const GUARD: GuardName = GuardName::Progress;
 
-/// How many steps an iteration has where the definition says nothing.
-const STEPS_PER_ITERATION: u32 = 50;
+/// The steps per iteration if the definition sets none.
+const STEPS_PER_ITERATION_DEFAULT: u32 = 50;
 
-/// How long the names of phases and tasks may be that are remembered.
+/// How long a stored name of a phase or task may be.
 const NAME_CHARS_MAX: usize = 80;
 
 /// When a session counts as stuck.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Progress {
-    /// So many failed iterations in a row pause it.
+pub struct ProgressSettings {
+    /// This many failed iterations in a row pause the session.
     pub max_consecutive_failures: u32,
-    /// Phases in which an iteration that changes nothing is none that failed.
+    /// Phases in which an iteration may change nothing without failing.
     pub exempt_phases: Vec<String>,
-    /// How many steps are an iteration where nobody says when one ends.
+    /// The steps of an iteration if the client reports no ends.
     pub steps_per_iteration: u32,
 }
 
-impl Default for Progress {
+impl Default for ProgressSettings {
     fn default() -> Self {
         Self {
             max_consecutive_failures: 3,
             exempt_phases: Vec::new(),
-            steps_per_iteration: STEPS_PER_ITERATION,
+            steps_per_iteration: STEPS_PER_ITERATION_DEFAULT,
         }
     }
 }
 
-/// What is remembered of iterations.
+/// The recorded results of iterations.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ProgressState {
-    /// How many have ended.
+    /// How many iterations have ended.
     pub(crate) iterations: u64,
-    /// How many of the latest failed, one after the other.
+    /// How many of the latest iterations failed in a row.
     failures: u32,
-    /// How the latest failed.
-    failure: Option<Failure>,
-    /// Whether somebody says when one ends.
+    /// Why the latest iteration failed.
+    failure: Option<IterationFailure>,
+    /// Whether the client reports the ends of iterations.
     told: bool,
-    /// Steps of the one at hand.
+    /// The steps of the current iteration.
     steps: u32,
-    /// The epoch in which it began.
+    /// The epoch in which the current iteration started.
     since: u64,
-    /// What was seen in it.
-    seen: Seen,
-    /// How many tests failed when that was last known.
+    /// What was observed in the current iteration.
+    seen: IterationFacts,
+    /// The last known number of failing tests.
     failing: Option<u64>,
-    /// The counts of the latest run of tests, as far as they are known.
+    /// The counts of the latest test run, if they are known.
     pub(crate) counts: Option<TestCounts>,
-    /// The error of the iteration before.
+    /// The error of the previous iteration.
     error: Option<u64>,
     phase: Option<String>,
     task: Option<String>,
 }
 
-/// What was seen in an iteration, the latest of each.
+/// The latest observations of an iteration.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-struct Seen {
-    tests: Option<Tests>,
+struct IterationFacts {
+    tests: Option<IterationTests>,
     built: Option<bool>,
     error: Option<u64>,
-    /// Whether something perhaps changed that nobody saw.
+    /// Whether something may have changed unseen.
     hidden: bool,
 }
 
-/// A run of tests.
+/// A test run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct Tests {
+struct IterationTests {
     passing: TestsPassing,
-    /// How many failed, where that is known.
+    /// How many tests failed, if that is known.
     failing: Option<u64>,
-    /// The epoch that it saw.
+    /// The epoch that the run tested.
     epoch: u64,
 }
 
-/// How many tests were run, and how many of them passed.
+/// How many tests ran, and how many of them passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestCounts {
-    /// Those that were run.
+    /// The tests that ran.
     pub run: u64,
-    /// Those of them that passed.
+    /// The tests that passed.
     pub passing: u64,
 }
 
 impl TestCounts {
-    /// The counts of a run.
-    pub(crate) fn of(passed: u64, failed: u64) -> Self {
+    /// Returns the counts of a test run.
+    pub(crate) fn from_counts(passed: u64, failed: u64) -> Self {
         Self { run: passed.saturating_add(failed), passing: passed }
     }
 }
 
-/// How it goes on, in the words of `status`.
+/// The progress as `jackline status` shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ProgressSummary {
     /// Failed iterations in a row.
     pub consecutive_failures: u32,
-    /// So many pause the session; none where nothing does.
+    /// This many failures pause the session; `None` if the guard is not configured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_consecutive_failures: Option<u32>,
     /// Iterations that have ended.
     pub iteration_count: u64,
-    /// Why the latest of them failed.
+    /// Why the latest iteration failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_failure: Option<&'static str>,
-    /// The phase of the task, as it was last told.
+    /// The last reported phase of the task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    /// The task, as it was last told.
+    /// The last reported task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
 }
 
 impl ProgressState {
-    pub(super) fn saw_tests(&mut self, passing: TestsPassing, failing: Option<u64>, epoch: u64) {
-        self.seen.tests = Some(Tests { passing, failing, epoch });
+    pub(super) fn record_tests(&mut self, passing: TestsPassing, failing: Option<u64>, epoch: u64) {
+        self.seen.tests = Some(IterationTests { passing, failing, epoch });
         if passing == TestsPassing::Yes {
-            // What can be tested was built.
+            // Tests that pass prove that the build succeeded.
             self.seen.built = Some(true);
         }
     }
 
-    pub(super) fn saw_build(&mut self, ok: bool) {
+    pub(super) fn record_build(&mut self, ok: bool) {
         self.seen.built = Some(ok);
     }
 
-    /// Something perhaps changed.
-    pub(crate) fn saw_change(&mut self) {
+    /// Records a possible unseen change.
+    pub(crate) fn record_possible_change(&mut self) {
         self.seen.hidden = true;
     }
 
-    pub(super) fn saw_error(&mut self, result: Digest128) {
-        self.seen.error = Some(short(&result.to_string()));
+    pub(super) fn record_error(&mut self, result: Digest128) {
+        self.seen.error = Some(short_hash(&result.to_string()));
     }
 
-    /// Opens the session anew; whether somebody tells of iterations stays known.
+    /// Clears the results of a reset session. Whether the client reports iterations stays recorded.
     pub(crate) fn reset(&mut self, epoch: u64) {
         *self = Self { told: self.told, since: epoch, ..Self::default() };
     }
 
-    /// Begins the next iteration.
-    fn next(&mut self, judged: Judged, epoch: u64) {
+    /// Starts the next iteration.
+    fn start_next(&mut self, result: IterationResult, epoch: u64) {
         self.iterations += 1;
-        self.failures = if judged.failure.is_some() { self.failures.saturating_add(1) } else { 0 };
-        self.failure = judged.failure;
-        self.failing = judged.failing.or(self.failing);
-        self.error = judged.error;
+        self.failures = if result.failure.is_some() { self.failures.saturating_add(1) } else { 0 };
+        self.failure = result.failure;
+        self.failing = result.failing.or(self.failing);
+        self.error = result.error;
         self.steps = 0;
         self.since = epoch;
-        self.seen = Seen::default();
+        self.seen = IterationFacts::default();
     }
 
-    /// How it goes on.
+    /// Returns the progress as `jackline status` shows it.
     pub(crate) fn summary(&self, definition: &Definition) -> ProgressSummary {
-        let set = definition.progress.as_ref();
+        let settings = definition.progress.as_ref();
         ProgressSummary {
             consecutive_failures: self.failures,
-            max_consecutive_failures: set.map(|set| set.max_consecutive_failures),
+            max_consecutive_failures: settings.map(|settings| settings.max_consecutive_failures),
             iteration_count: self.iterations,
-            last_failure: self.failure.filter(|_| self.failures > 0).map(Failure::words),
+            last_failure: self
+                .failure
+                .filter(|_| self.failures > 0)
+                .map(IterationFailure::describe),
             phase: self.phase.clone(),
             task: self.task.clone(),
         }
@@ -199,63 +202,67 @@ impl ProgressState {
 pub(crate) struct ProgressGuard;
 
 impl Guard for ProgressGuard {
-    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let Some(set) = &look.definition.progress else { return };
-        if look.state.paused.is_some() || !ends(look.definition, look.state, look.event) {
+    fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers) {
+        let Some(settings) = &input.definition.progress else { return };
+        if input.state.paused.is_some()
+            || !is_iteration_end(input.definition, input.state, input.event)
+        {
             return;
         }
-        let judged = judge(set, look.state, look.event);
-        let Some(failure) = judged.failure else { return };
-        let failures = look.state.progress.failures.saturating_add(1);
-        if failures < set.max_consecutive_failures {
+        let result = judge_iteration(settings, input.state, input.event);
+        let Some(failure) = result.failure else { return };
+        let failures = input.state.progress.failures.saturating_add(1);
+        if failures < settings.max_consecutive_failures {
             return;
         }
-        let why = failure.words();
-        answers.object(Objection {
+        let why = failure.describe();
+        answers.add_violation(ViolationDraft {
             guard: GUARD,
             kind: ViolationType::NoProgress,
-            subtype: ViolationSubtype::parse(failure.word()),
-            class: Class::Recoverable,
+            subtype: ViolationSubtype::parse(failure.as_str()),
+            class: ViolationClass::Recoverable,
             decision: Decision::Pause,
-            message: format!("{failures} iterations in a row failed, and in the last {why}"),
+            message: format!("{failures} iterations in a row failed; in the last one {why}"),
             location: None,
             correction: Some(
-                "end the turn and say what is in the way; a person reads the report, then `jackline clear` goes on"
+                "end the turn and report what blocks you; a person reads the report and continues \
+                 the session with `jackline clear`"
                     .to_string(),
             ),
         });
-        let holds = answers.violations.last().is_some_and(|violation| violation.enforced);
+        let is_enforced = answers.violations.last().is_some_and(|violation| violation.enforced);
         answers.safety.push(SafetyEvent {
-            timestamp: look.clock.now(),
+            timestamp: input.clock.now(),
             kind: SafetyKind::NoProgress,
-            details: details(look, set, failures, failure),
-            action_taken: if holds { SafetyAction::Paused } else { SafetyAction::Observed },
+            details: safety_details(input, settings, failures, failure),
+            action_taken: if is_enforced { SafetyAction::Paused } else { SafetyAction::Observed },
         });
     }
 
-    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+    fn apply(&self, state: &mut SessionState, fold: FoldInput<'_>) {
         let record = fold.record;
         let event = record.event;
-        // While the session is paused nothing is done, so nothing is counted.
-        let held = state.paused.is_some();
-        if ends(fold.definition, state, event) && !held {
-            let default = Progress::default();
-            let set = fold.definition.progress.as_ref().unwrap_or(&default);
-            let judged = judge(set, state, event);
+        // A paused session does no work, so nothing is counted.
+        let is_paused = state.paused.is_some();
+        if is_iteration_end(fold.definition, state, event) && !is_paused {
+            let default = ProgressSettings::default();
+            let settings = fold.definition.progress.as_ref().unwrap_or(&default);
+            let result = judge_iteration(settings, state, event);
             let epoch = state.epoch;
-            state.progress.next(judged, epoch);
+            state.progress.start_next(result, epoch);
         }
-        // Nor is the call that is held first a step of the iteration that follows.
-        if event.kind.is_step() && !held && !record.verdict.is_enforced(Decision::Pause) {
+        // The call that is blocked first is not a step of the next iteration, either.
+        if event.kind.uses_step() && !is_paused && !record.verdict.is_enforced(Decision::Pause) {
             state.progress.steps = state.progress.steps.saturating_add(1);
         }
         match &event.kind {
             EventKind::IterationEnded(IterationEnded { phase, task, tests, .. }) => {
-                let counts = tests.as_ref().map(|tests| TestCounts::of(tests.passed, tests.failed));
+                let counts =
+                    tests.as_ref().map(|tests| TestCounts::from_counts(tests.passed, tests.failed));
                 state.progress.counts = counts.or(state.progress.counts);
                 state.progress.told = true;
-                state.progress.phase = phase.as_deref().map(name);
-                state.progress.task = task.as_deref().map(name);
+                state.progress.phase = phase.as_deref().map(shorten_name);
+                state.progress.task = task.as_deref().map(shorten_name);
             }
             EventKind::PromptSubmitted(PromptSubmitted { source: PromptSource::Human, .. })
                 if event.actor.is_main() =>
@@ -264,56 +271,62 @@ impl Guard for ProgressGuard {
             }
             _ => {}
         }
-        let forgives = match fold.said {
-            Some(Action::ClearBlocker | Action::ResetFailures) => true,
-            // A blocker that is still there beneath a person's pause counts on.
-            Some(Action::Resume) => state.paused.is_none(),
+        let clears_failures = match fold.person_action {
+            Some(ControlAction::ClearBlocker | ControlAction::ResetFailures) => true,
+            // If a blocker remains after a person's pause ends, its failures still count.
+            Some(ControlAction::Resume) => state.paused.is_none(),
             _ => false,
         };
-        if forgives {
+        if clears_failures {
             state.progress.failures = 0;
         }
-        let stuck = |violation: &&Violation| violation.guard == GUARD && violation.enforced;
-        if let Some(violation) = record.verdict.violations.iter().find(stuck) {
+        let is_pause = |violation: &&Violation| violation.guard == GUARD && violation.enforced;
+        if let Some(violation) = record.verdict.violations.iter().find(is_pause) {
             state.paused =
-                Some(Paused::by_guard(PauseCause::NoProgress, violation.message.clone()));
+                Some(PauseState::by_guard(PauseCause::NoProgress, violation.message.clone()));
         }
     }
 }
 
-/// Whether an iteration ends with this event, or has ended before it.
-pub(crate) fn ends(definition: &Definition, state: &State, event: &Event) -> bool {
-    let most =
-        definition.progress.as_ref().map_or(STEPS_PER_ITERATION, |it| it.steps_per_iteration);
+/// Returns whether an iteration ends with or before this event.
+pub(crate) fn is_iteration_end(
+    definition: &Definition,
+    state: &SessionState,
+    event: &Event,
+) -> bool {
+    let steps_max = definition
+        .progress
+        .as_ref()
+        .map_or(STEPS_PER_ITERATION_DEFAULT, |settings| settings.steps_per_iteration);
     match &event.kind {
         EventKind::IterationEnded(_) => true,
-        EventKind::ToolProposed(_) => !state.progress.told && state.progress.steps >= most,
+        EventKind::ToolProposed(_) => !state.progress.told && state.progress.steps >= steps_max,
         _ => false,
     }
 }
 
-fn name(text: &str) -> String {
+fn shorten_name(text: &str) -> String {
     text.chars().take(NAME_CHARS_MAX).collect()
 }
 
-fn details(
-    look: Look<'_>,
-    set: &Progress,
+fn safety_details(
+    input: GuardInput<'_>,
+    settings: &ProgressSettings,
     failures: u32,
-    failure: Failure,
+    failure: IterationFailure,
 ) -> BTreeMap<String, Value> {
-    let progress = &look.state.progress;
-    let (phase, task) = match &look.event.kind {
+    let progress = &input.state.progress;
+    let (phase, task) = match &input.event.kind {
         EventKind::IterationEnded(IterationEnded { phase, task, .. }) => {
-            (phase.as_deref().map(name), task.as_deref().map(name))
+            (phase.as_deref().map(shorten_name), task.as_deref().map(shorten_name))
         }
         _ => (progress.phase.clone(), progress.task.clone()),
     };
     [
         ("consecutive_failures", json!(failures)),
-        ("max_consecutive_failures", json!(set.max_consecutive_failures)),
+        ("max_consecutive_failures", json!(settings.max_consecutive_failures)),
         ("iteration_count", json!(progress.iterations + 1)),
-        ("reason", json!(failure.words())),
+        ("reason", json!(failure.describe())),
         ("phase", json!(phase)),
         ("task", json!(task)),
     ]
@@ -323,13 +336,13 @@ fn details(
     .collect()
 }
 
-/// The fingerprint of an error that was told: numbers and spaces don't count,
-/// because lines, times and addresses change and the error does not.
-fn fingerprint(error: &Payload) -> Option<u64> {
+/// Returns the hash of a reported error. Digits and spaces are ignored, because line numbers, times
+/// and addresses change while the error stays the same.
+fn error_fingerprint(error: &Payload) -> Option<u64> {
     let plain: String = error
         .head()
         .chars()
         .filter(|c| !c.is_ascii_digit() && !c.is_whitespace() && !c.is_control())
         .collect();
-    (!plain.is_empty()).then(|| short(&plain))
+    (!plain.is_empty()).then(|| short_hash(&plain))
 }

@@ -1,94 +1,98 @@
-//! The guard's own files: an agent can't write them through any tool.
+//! The protected guard: no tool may write Jackline's own files.
 //!
-//! What a call names is refused before it runs, in every mode. What an opaque
-//! program does in secret shows at the next gate: files that were changed while
-//! a call was under way are given back, and the session waits for a person.
+//! A call that names a protected path is denied before it runs, in every mode. Changes by an opaque
+//! program are detected at the next gate: files that changed during a call are restored, and the
+//! session waits for a person.
 
 mod copies;
-mod names;
+mod jackline_program;
+mod opaque_names;
 pub(crate) mod paths;
-mod program;
-mod ways;
+mod write_targets;
 
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use jackline_shell::{Access, Word};
+use jackline_shell::{Access, ShellWord};
 
-use super::{Answers, Fold, Guard, Look, Objection};
+use super::{FoldInput, Guard, GuardAnswers, GuardInput, ViolationDraft};
 use crate::digest::Digest;
 use crate::event::{Event, EventKind, PromptSource, PromptSubmitted, ToolFinished};
-use crate::facts::{FileKind, Queries, Query, Wants, WatchedFact};
+use crate::facts::{FileDetails, FileKind, Queries, Query, WatchedFact};
 use crate::id::CallId;
-use crate::place::{Place, Target};
-use crate::proposal::{Proposal, Run, Touch};
-use crate::state::{Call, PauseCause, Paused, ReportFile, State};
-use crate::tool::Kind;
-use crate::verdict::{Class, Decision, GuardName, Violation, ViolationSubtype, ViolationType};
+use crate::proposal::{FileTouch, Proposal, ProposedRun};
+use crate::session_location::{PathTarget, SessionLocation};
+use crate::state::{InFlightCall, PauseCause, PauseState, ReportFile, SessionState};
+use crate::tool::ToolKind;
+use crate::verdict::{
+    Decision, GuardName, Violation, ViolationClass, ViolationSubtype, ViolationType,
+};
 
 pub(crate) use paths::watch_list;
-use paths::{Guarded, is_anywhere, lies_within, matches_pattern};
-use ways::{Leads, Way};
+use paths::{ProtectedPaths, is_protected_anywhere, lies_within, matches_pattern};
+use write_targets::{TargetStatus, WriteTarget};
 
-pub(crate) struct Protected;
+pub(crate) struct ProtectedGuard;
 
-impl Guard for Protected {
-    fn needs(&self, look: Look<'_>, queries: &mut Queries) {
-        if compares(&look.event.kind) && look.facts.watched.is_none() {
-            let mut paths = watch_list(look.place, look.definition);
-            let out = look.state.reports.out.iter();
+impl Guard for ProtectedGuard {
+    fn needs(&self, input: GuardInput<'_>, queries: &mut Queries) {
+        if is_comparison_gate(&input.event.kind) && input.facts.watched.is_none() {
+            let mut paths = watch_list(input.place, input.definition);
+            let out = input.state.reports.written.iter();
             paths.extend(out.map(|report| report.path().to_string()));
-            let watched = &look.state.watched;
-            let (files, since) = (watched.tracked(&paths), watched.looked_at);
+            let watched = &input.state.protected_files;
+            let (files, since) = (watched.tracked(&paths), watched.checked_at);
             queries.ask(Query::Watched { files, since });
         }
-        let Some(proposal) = look.proposal else { return };
-        let unseen = ways::ways(look, proposal).into_iter().filter_map(Way::unseen);
-        let inside = copies::sources(look, proposal);
-        for path in unseen.chain(inside).chain(markers(look.place, proposal)) {
-            if !look.facts.files.contains_key(&path) {
-                queries.ask(Query::File { path, wants: Wants::default() });
+        let Some(proposal) = input.proposal else { return };
+        let unchecked = write_targets::write_targets(input, proposal)
+            .into_iter()
+            .filter_map(WriteTarget::unchecked_path);
+        let copy_sources = copies::overwriting_sources(input, proposal);
+        for path in unchecked.chain(copy_sources).chain(markers_to_check(input.place, proposal)) {
+            if !input.facts.files.contains_key(&path) {
+                queries.ask(Query::File { path, wants: FileDetails::default() });
             }
         }
     }
 
-    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let fate = if look.facts.is_off() {
-            "it stays, because the guard is switched off"
+    fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers) {
+        let fate = if input.facts.is_off() {
+            "the change stays, because the guard is turned off"
         } else {
-            "it is given back as it was"
+            "the previous content is restored"
         };
-        for (path, _) in changed_in_a_call(look) {
-            answers.insist(tampered(look, path, "changed", fate));
+        for (path, _) in files_changed_in_call(input) {
+            answers.add_enforced_violation(tampering_violation(input, path, "changed", fate));
         }
-        let Some(proposal) = look.proposal else { return };
-        if let Some(offence) = offence(look, proposal) {
-            answers.insist(offence.objection());
+        let Some(proposal) = input.proposal else { return };
+        if let Some(offence) = find_protected_write(input, proposal) {
+            answers.add_enforced_violation(offence.into_violation());
         }
-        if let Some(objection) = program::objection(proposal) {
-            answers.insist(objection);
+        if let Some(violation) = jackline_program::weakening_violation(proposal) {
+            answers.add_enforced_violation(violation);
         }
     }
 
-    fn apply(&self, state: &mut State, fold: Fold<'_>) {
+    fn apply(&self, state: &mut SessionState, fold: FoldInput<'_>) {
         let record = fold.record;
-        let (off, now) = (record.facts.is_off(), record.facts.now.wall);
-        if is_suspected(state) {
-            state.watched.at_work_at = Some(now);
+        let (is_off, now) = (record.facts.is_off(), record.facts.now.wall);
+        if may_agent_write(state) {
+            state.protected_files.worked_at = Some(now);
         }
-        if compares(&record.event.kind) {
-            state.watched.looked_at = Some(now);
+        if is_comparison_gate(&record.event.kind) {
+            state.protected_files.checked_at = Some(now);
         }
-        let suspected = is_suspected(state) && !off;
-        if let Some(seen) = &record.facts.watched {
-            for (path, fact) in seen {
-                let differs = state.watched.differs(path, fact);
-                let damaged = state.watched.is_damaged(path) && !off;
+        let suspected = may_agent_write(state) && !is_off;
+        if let Some(watched) = &record.facts.watched {
+            for (path, fact) in watched {
+                let differs = state.protected_files.differs(path, fact);
+                let damaged = state.protected_files.is_damaged(path) && !is_off;
                 if differs && !fact.by_person && (suspected || damaged) {
-                    state.watched.damage(path);
+                    state.protected_files.mark_damaged(path);
                 } else {
-                    state.watched.accept(path, fact);
+                    state.protected_files.accept_current(path, fact);
                 }
             }
         }
@@ -97,66 +101,74 @@ impl Guard for Protected {
                 && v.enforced
                 && v.decision == Decision::Pause
         };
-        // What it waits for already stays: it says how to go on.
-        let waits = super::reports::wanted(state).is_some();
-        if record.verdict.violations.iter().any(damage) && !waits {
+        // A pause that already waits for a report stays: the report says how to continue.
+        let has_report = super::reports::required_report(state).is_some();
+        if record.verdict.violations.iter().any(damage) && !has_report {
             let why = "a protected file was changed during a call".to_string();
-            state.paused = Some(Paused::by_guard(PauseCause::Protected, why));
+            state.paused = Some(PauseState::by_guard(PauseCause::Protected, why));
         }
         match &record.event.kind {
             EventKind::ToolFinished(ToolFinished { background: true, .. }) => {
-                state.watched.loose = true;
+                state.protected_files.may_have_background_work = true;
             }
-            // The client's own prompts tell of what ended in the background, and
-            // not that all of it has.
+            // Prompts of the client report some background results. They do not mean that all
+            // background work has ended.
             EventKind::PromptSubmitted(PromptSubmitted { source: PromptSource::Human, .. })
-            | EventKind::SessionStarted(_) => state.watched.loose = false,
+            | EventKind::SessionStarted(_) => {
+                state.protected_files.may_have_background_work = false;
+            }
             _ => {}
         }
     }
 }
 
-/// What the agent did to a file while a call was under way, and what comes of it.
-pub(super) fn tampered(look: Look<'_>, path: &str, did: &str, fate: &str) -> Objection {
-    // A person may remove a report, and be taken for the agent as long as a call
-    // does not come back.
-    let way_on = ReportFile::at(path).and_then(ReportFile::cleared_by);
-    let call = way_on.and_then(|_| at_work(look.state));
+/// Builds the violation for a file that changed during a call. `did` says how it changed, and
+/// `fate` what happens now.
+pub(super) fn tampering_violation(
+    input: GuardInput<'_>,
+    path: &str,
+    did: &str,
+    fate: &str,
+) -> ViolationDraft {
+    // A person may have removed a report while a call that never returns is still open. The message
+    // then names that call and the command that continues the session.
+    let command = ReportFile::from_path(path).and_then(ReportFile::clearing_command);
+    let call = command.and_then(|_| open_writing_call(input.state));
     let call = call.map_or_else(String::new, |call| format!(" (`{call}`)"));
-    // Who breaks a call off and then writes to the agent is there, and may have
-    // made the change: they are told, and not held up.
-    let (decision, correction) = if is_person_speaking(look.event) {
-        let correction = "if the change was a person's, they can make it again now";
+    // A person who interrupts a call and writes to the agent may have made the change. The person
+    // is informed, and nothing is blocked.
+    let (decision, correction) = if is_person_speaking(input.event) {
+        let correction = "if a person made the change, they can repeat it now";
         (Decision::Allow, correction.to_string())
-    } else if let Some(way_on) = way_on {
+    } else if let Some(command) = command {
         let correction = format!(
-            "end the turn and tell the person; `{way_on}` goes on at once, also where a call never \
-             comes back"
+            "end the turn and tell the person; `{command}` continues the session at once, even if \
+             a call never returns"
         );
         (Decision::Pause, correction)
     } else {
-        let correction = "end the turn and tell the person; they can change it themselves";
+        let correction = "end the turn and tell the person; they can change the file themselves";
         (Decision::Pause, correction.to_string())
     };
-    Objection {
+    ViolationDraft {
         guard: GuardName::Protected,
         kind: ViolationType::ProtectedPath,
         subtype: ViolationSubtype::ChangedDuringCall,
-        class: Class::Terminal,
+        class: ViolationClass::Terminal,
         decision,
-        message: format!("`{path}` was {did} while a call was under way{call}; {fate}"),
+        message: format!("`{path}` was {did} while a call was running{call}; {fate}"),
         location: Some(path.to_string()),
         correction: Some(correction),
     }
 }
 
-/// A call that may be at work on files, by its id.
-fn at_work(state: &State) -> Option<&str> {
+/// Returns the id of a call that may be writing files.
+fn open_writing_call(state: &SessionState) -> Option<&str> {
     state.in_flight.iter().find(|call| may_write(call))?.id.as_ref().map(CallId::as_str)
 }
 
-/// Whether this is a gate at which protected files are compared.
-pub(super) fn compares(kind: &EventKind) -> bool {
+/// Returns whether protected files are compared at this event.
+pub(super) fn is_comparison_gate(kind: &EventKind) -> bool {
     matches!(
         kind,
         EventKind::SessionStarted(_)
@@ -167,14 +179,18 @@ pub(super) fn compares(kind: &EventKind) -> bool {
     )
 }
 
-/// Whether the agent may be at work on files just now.
-pub(crate) fn is_suspected(state: &State) -> bool {
-    state.watched.loose || state.in_flight.iter().any(may_write)
+/// Returns whether the agent may be writing files now.
+pub(crate) fn may_agent_write(state: &SessionState) -> bool {
+    state.protected_files.may_have_background_work || state.in_flight.iter().any(may_write)
 }
 
-/// Whether an open call may be writing files.
-fn may_write(call: &Call) -> bool {
-    !call.asked && !matches!(call.kind, Kind::Read | Kind::Search | Kind::Think | Kind::Fetch)
+/// Returns whether an open call may be writing files.
+fn may_write(call: &InFlightCall) -> bool {
+    !call.needs_approval
+        && !matches!(
+            call.kind,
+            ToolKind::Read | ToolKind::Search | ToolKind::Think | ToolKind::Fetch
+        )
 }
 
 fn is_person_speaking(event: &Event) -> bool {
@@ -184,61 +200,64 @@ fn is_person_speaking(event: &Event) -> bool {
     )
 }
 
-/// Protected files that were changed while a call was under way.
-fn changed_in_a_call(look: Look<'_>) -> impl Iterator<Item = (&str, &WatchedFact)> {
-    let suspected = is_suspected(look.state);
-    let seen = look.facts.watched.iter().flatten();
-    let watched = &look.state.watched;
-    seen.filter(move |(path, fact)| {
-        (suspected || watched.is_damaged(path)) && watched.differs(path, fact) && !fact.by_person
-    })
-    .map(|(path, fact)| (path.as_str(), fact))
+/// Returns the protected files that changed while a call was running.
+fn files_changed_in_call(input: GuardInput<'_>) -> impl Iterator<Item = (&str, &WatchedFact)> {
+    let suspected = may_agent_write(input.state);
+    let facts = input.facts.watched.iter().flatten();
+    let watched = &input.state.protected_files;
+    facts
+        .filter(move |(path, fact)| {
+            (suspected || watched.is_damaged(path))
+                && watched.differs(path, fact)
+                && !fact.by_person
+        })
+        .map(|(path, fact)| (path.as_str(), fact))
 }
 
-/// What has to be given back, and with which contents; none is a file that was
-/// not there.
-pub(crate) fn to_give_back(look: Look<'_>) -> Vec<(String, Option<Digest>)> {
-    changed_in_a_call(look)
-        .map(|(path, _)| (path.to_string(), look.state.watched.contents(path)))
+/// Returns the files to restore, with the digest of their content. `None` means that the file did
+/// not exist.
+pub(crate) fn files_to_restore(input: GuardInput<'_>) -> Vec<(String, Option<Digest>)> {
+    files_changed_in_call(input)
+        .map(|(path, _)| (path.to_string(), input.state.protected_files.contents(path)))
         .collect()
 }
 
 /// A call that would write a protected path.
-struct Offence {
+struct ProtectedWrite {
     path: String,
-    /// The part of the call that does.
+    /// The part of the call that writes it.
     part: Option<String>,
-    /// Whether that is known, or only can't be ruled out.
-    sure: bool,
+    /// Whether the write is certain, or only cannot be ruled out.
+    is_certain: bool,
 }
 
-impl Offence {
-    /// The path is named by something that can't be seen into.
+impl ProtectedWrite {
+    /// Builds the offence of an opaque part that names the path.
     fn named(path: String) -> Self {
-        Self { path, part: None, sure: true }
+        Self { path, part: None, is_certain: true }
     }
 
-    fn objection(self) -> Objection {
+    fn into_violation(self) -> ViolationDraft {
         let path = self.path;
         let (message, correction) = match self.part {
-            _ if !self.sure => (
-                format!("`{path}` could not be looked at, and it may lead to a protected path"),
-                "change fewer files in one call, by their plain paths",
+            _ if !self.is_certain => (
+                format!("`{path}` could not be checked and may lead to a protected path"),
+                "change fewer files per call, and use plain paths",
             ),
             Some(part) => (
                 format!("`{path}` is protected, and `{part}` would write it"),
-                "leave it as it is; a person can change it outside of the session",
+                "leave it unchanged; a person can change it outside of the session",
             ),
             None => (
                 format!("`{path}` is protected and can't be written by an agent"),
-                "leave it as it is; a person can change it outside of the session",
+                "leave it unchanged; a person can change it outside of the session",
             ),
         };
-        Objection {
+        ViolationDraft {
             guard: GuardName::Protected,
             kind: ViolationType::ProtectedPath,
             subtype: ViolationSubtype::ProtectedWrite,
-            class: Class::Recoverable,
+            class: ViolationClass::Recoverable,
             decision: Decision::Deny,
             message,
             location: Some(path),
@@ -247,156 +266,171 @@ impl Offence {
     }
 }
 
-/// The first protected path that a call would write.
-fn offence(look: Look<'_>, proposal: &Proposal<'_>) -> Option<Offence> {
-    let guarded = Guarded { place: look.place, definition: look.definition };
-    for way in ways::ways(look, proposal) {
-        let (path, sure) = match &way.leads {
-            Leads::To(target) => (written(look, proposal, way.touch, target, &guarded), true),
-            // What is not known is refused.
-            Leads::Nowhere(path) => (Some(path.clone()), false),
+/// Returns the first protected path that a call would write.
+fn find_protected_write(input: GuardInput<'_>, proposal: &Proposal<'_>) -> Option<ProtectedWrite> {
+    let guarded = ProtectedPaths { place: input.place, definition: input.definition };
+    for way in write_targets::write_targets(input, proposal) {
+        let (path, sure) = match &way.status {
+            TargetStatus::Resolved(target) => {
+                (written_protected_path(input, proposal, way.touch, target, &guarded), true)
+            }
+            // An unchecked path is denied.
+            TargetStatus::Unchecked(path) => (Some(path.clone()), false),
         };
         if let Some(path) = path {
-            let part = way.touch.command.and_then(|number| part_of(proposal, number));
-            return Some(Offence { path, part, sure });
+            let part = way.touch.command.and_then(|number| command_text(proposal, number));
+            return Some(ProtectedWrite { path, part, is_certain: sure });
         }
     }
-    let copied = copies::copied(look, proposal);
-    if let Some(path) = copied.or_else(|| names::named(look, proposal, &guarded)) {
-        return Some(Offence::named(path));
+    let copied = copies::overwritten_path(input, proposal);
+    if let Some(path) = copied.or_else(|| opaque_names::named_path(input, proposal, &guarded)) {
+        return Some(ProtectedWrite::named(path));
     }
     let described = proposal
         .tool
         .declared
         .is_some_and(|tool| !(tool.paths.read.is_empty() && tool.paths.write.is_empty()));
-    let unseen = match proposal.tool.kind {
-        // A tool that nobody has described may write what it is given.
-        Kind::Other | Kind::Effect | Kind::Spawn => true,
-        // One that writes has to write something.
-        Kind::Write | Kind::Edit | Kind::Delete => proposal.touches.is_empty(),
+    let may_write_arguments = match proposal.tool.kind {
+        // A tool without a description may write any path that it is given.
+        ToolKind::Other | ToolKind::Effect | ToolKind::Spawn => true,
+        // A write tool without known paths still writes something.
+        ToolKind::Write | ToolKind::Edit | ToolKind::Delete => proposal.touches.is_empty(),
         _ => false,
     };
-    let args = proposal.args.filter(|_| unseen && !described)?;
-    names::named_argument(args, proposal, &guarded).map(Offence::named)
+    let args = proposal.args.filter(|_| may_write_arguments && !described)?;
+    opaque_names::named_argument(args, proposal, &guarded).map(ProtectedWrite::named)
 }
 
-/// The protected path that is written by touching this, if one is.
-fn written(
-    look: Look<'_>,
+/// Returns the protected path that is written if `target` is touched.
+fn written_protected_path(
+    input: GuardInput<'_>,
     proposal: &Proposal<'_>,
-    touch: &Touch,
-    target: &Target,
-    guarded: &Guarded<'_>,
+    touch: &FileTouch,
+    target: &PathTarget,
+    guarded: &ProtectedPaths<'_>,
 ) -> Option<String> {
-    let holds = touch.recursive
+    let includes_contents = touch.recursive
         && (touch.access == Access::Delete
             || (touch.access == Access::Write && proposal.program(touch.command) == "git")
-            // A second name of everything in a directory.
+            // `cp -l` links every file below the directory.
             || (touch.access == Access::Touch && proposal.program(touch.command) == "cp"));
     match target {
-        Target::At(path) => {
-            let fact = look.facts.files.get(path);
+        PathTarget::At(path) => {
+            let fact = input.facts.files.get(path);
             let real = fact.and_then(|fact| fact.real.as_deref());
-            let mut places = [Some(path.as_str()), real].into_iter().flatten();
+            let mut paths = [Some(path.as_str()), real].into_iter().flatten();
             let below = |directory: &str| {
-                concrete(look).into_iter().find(|known| {
-                    lies_within(known, directory)
-                        || lies_within(&look.place.absolute(known), directory)
+                existing_protected_paths(input).into_iter().find(|protected| {
+                    lies_within(protected, directory)
+                        || lies_within(&input.place.absolute(protected), directory)
                 })
             };
-            let hit = places.find_map(|place| {
-                let itself = guarded.contains(place).then(|| place.to_string());
-                itself.or_else(|| holds.then(|| below(place)).flatten())
+            let matched = paths.find_map(|path| {
+                let itself = guarded.contains(path).then(|| path.to_string());
+                itself.or_else(|| includes_contents.then(|| below(path)).flatten())
             });
-            hit.filter(|_| !is_impossible(look, proposal, touch, path))
+            matched.filter(|_| !is_parent_no_directory(input, proposal, touch, path))
         }
-        Target::Pattern(pattern) => {
+        PathTarget::Pattern(pattern) => {
             if guarded.contains(pattern) {
                 return Some(pattern.clone());
             }
-            let matches = |known: &str| {
-                let mut above = known.match_indices('/').filter_map(|(at, _)| known.get(..at));
-                matches_pattern(known, pattern)
-                    || (holds && above.any(|above| matches_pattern(above, pattern)))
+            let matches = |protected: &str| {
+                let mut above =
+                    protected.match_indices('/').filter_map(|(at, _)| protected.get(..at));
+                matches_pattern(protected, pattern)
+                    || (includes_contents && above.any(|above| matches_pattern(above, pattern)))
             };
-            let hit = |known: &String| matches(known) || matches(&look.place.absolute(known));
-            concrete(look).into_iter().find(hit)
+            let hit = |protected: &String| {
+                matches(protected) || matches(&input.place.absolute(protected))
+            };
+            existing_protected_paths(input).into_iter().find(hit)
         }
-        Target::Unknown(text) if is_copy_of_itself(proposal, touch, text, guarded) => None,
-        Target::Unknown(text) => guarded.may_be(text).then(|| text.clone()),
-        Target::Repository(_) => {
-            let magic = |word: &Word<'_>| word.text.starts_with(':');
+        PathTarget::Unknown(text) if is_copy_of_itself(proposal, touch, text, guarded) => None,
+        PathTarget::Unknown(text) => guarded.may_be(text).then(|| text.clone()),
+        PathTarget::Repository(_) => {
+            let is_pathspec = |word: &ShellWord<'_>| word.text.starts_with(':');
             let command = touch.command.and_then(|at| proposal.commands().get(at as usize));
-            let whole = command.is_some_and(|command| command.arguments().iter().any(magic));
-            let named = names::word_of(look, proposal, touch.command, guarded);
-            named.or_else(|| concrete(look).into_iter().find(|_| whole))
+            let has_pathspec =
+                command.is_some_and(|command| command.arguments().iter().any(is_pathspec));
+            let named = opaque_names::argument_path(input, proposal, touch.command, guarded);
+            named.or_else(|| existing_protected_paths(input).into_iter().find(|_| has_pathspec))
         }
     }
 }
 
-/// Whether a protected file is copied to a place that nobody knows under its own
-/// name: if it should land where it lies, it stays what it is.
+/// Returns whether a protected file is copied under its own name to an unknown directory. If that
+/// is its own directory, the content does not change.
 fn is_copy_of_itself(
     proposal: &Proposal<'_>,
-    touch: &Touch,
+    touch: &FileTouch,
     text: &str,
-    guarded: &Guarded<'_>,
+    guarded: &ProtectedPaths<'_>,
 ) -> bool {
     let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_string();
-    let mine = |other: &&Touch| other.command == touch.command && !other.changes();
-    let read = proposal.touches.iter().filter(mine).filter_map(|other| other.target.path());
+    let is_source = |other: &&FileTouch| other.command == touch.command && !other.changes();
+    let read = proposal.touches.iter().filter(is_source).filter_map(|other| other.target.path());
     let mut same = read.filter(|path| name(path) == name(text)).peekable();
     matches!(proposal.program(touch.command), "cp" | "install" | "rsync")
-        && !is_anywhere(text)
+        && !is_protected_anywhere(text)
         && same.peek().is_some()
         && same.all(|path| guarded.contains(path))
 }
 
-/// Whether a path lies in something that is no directory: a copy goes to one of
-/// two places, and this is the other.
-fn is_impossible(look: Look<'_>, proposal: &Proposal<'_>, touch: &Touch, path: &str) -> bool {
+/// Returns whether the parent of a path is not a directory. A copy has two possible targets, and
+/// this one is then impossible.
+fn is_parent_no_directory(
+    input: GuardInput<'_>,
+    proposal: &Proposal<'_>,
+    touch: &FileTouch,
+    path: &str,
+) -> bool {
     let Some((parent, _)) = path.rsplit_once('/') else { return false };
-    let is_parent =
-        |other: &&Touch| other.changes() && other.target.path().is_some_and(|path| path == parent);
-    let mut around = proposal.touches.iter().filter(is_parent).peekable();
-    let alternative = around.peek().is_some() && around.all(|one| one.command == touch.command);
-    let fact = look.facts.files.get(parent);
+    let is_parent = |other: &&FileTouch| {
+        other.changes() && other.target.path().is_some_and(|path| path == parent)
+    };
+    let mut parents = proposal.touches.iter().filter(is_parent).peekable();
+    let alternative = parents.peek().is_some() && parents.all(|one| one.command == touch.command);
+    let fact = input.facts.files.get(parent);
     alternative && fact.is_some_and(|fact| matches!(fact.kind, FileKind::File | FileKind::Missing))
 }
 
-/// Protected paths that are known to be there.
-fn concrete(look: Look<'_>) -> Vec<String> {
-    let mut known: Vec<String> = look.state.watched.there().map(ToString::to_string).collect();
-    if let Some(seen) = &look.facts.watched {
-        known.extend(seen.iter().filter(|(_, fact)| fact.sha256.is_some()).map(|(p, _)| p.clone()));
+/// Returns the protected paths that are known to exist.
+fn existing_protected_paths(input: GuardInput<'_>) -> Vec<String> {
+    let mut existing: Vec<String> =
+        input.state.protected_files.existing_paths().map(ToString::to_string).collect();
+    if let Some(watched) = &input.facts.watched {
+        existing.extend(
+            watched.iter().filter(|(_, fact)| fact.sha256.is_some()).map(|(p, _)| p.clone()),
+        );
     }
-    known.extend(look.place.definition.iter().map(|path| look.place.locate(path, ".")));
-    let homes = look.place.state_home.iter().chain(&look.place.own);
-    known.extend(homes.map(|path| look.place.locate(path, ".")));
-    let markers = paths::MARKERS.trim_end_matches('/');
-    let there = look.facts.files.get(markers).is_some_and(|fact| fact.kind != FileKind::Missing);
-    if there {
-        known.push(markers.to_string());
+    existing.extend(input.place.definition.iter().map(|path| input.place.resolve_path(path, ".")));
+    let homes = input.place.state_home.iter().chain(&input.place.own);
+    existing.extend(homes.map(|path| input.place.resolve_path(path, ".")));
+    let markers = paths::JACKLINE_DIRECTORY.trim_end_matches('/');
+    let exists = input.facts.files.get(markers).is_some_and(|fact| fact.kind != FileKind::Missing);
+    if exists {
+        existing.push(markers.to_string());
     }
-    known
+    existing
 }
 
-/// Whether it has to be known that the directory for people is there: something
-/// above it is removed.
-fn markers(place: &Place, proposal: &Proposal<'_>) -> Option<String> {
-    let markers = paths::MARKERS.trim_end_matches('/');
-    let above = |touch: &Touch| {
+/// Returns the `.jackline/` directory if the call removes a directory above it, so that its
+/// existence must be checked.
+fn markers_to_check(place: &SessionLocation, proposal: &Proposal<'_>) -> Option<String> {
+    let markers = paths::JACKLINE_DIRECTORY.trim_end_matches('/');
+    let above = |touch: &FileTouch| {
         touch.recursive
             && touch.changes()
             && touch.target.path().is_some_and(|path| {
-                lies_within(markers, path) || matches!(touch.target, Target::Pattern(_))
+                lies_within(markers, path) || matches!(touch.target, PathTarget::Pattern(_))
             })
     };
     (place.workspace.is_some() && proposal.touches.iter().any(above)).then(|| markers.to_string())
 }
 
-/// The simple command as it is written.
-fn part_of(proposal: &Proposal<'_>, number: u32) -> Option<String> {
-    let Run::Line(line) = &proposal.run else { return None };
-    super::excerpt(line, line.commands.get(number as usize)?)
+/// Returns the text of a simple command.
+fn command_text(proposal: &Proposal<'_>, number: u32) -> Option<String> {
+    let ProposedRun::Line(line) = &proposal.run else { return None };
+    super::command_excerpt(line, line.commands.get(number as usize)?)
 }

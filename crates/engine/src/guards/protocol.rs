@@ -1,7 +1,7 @@
-//! Events that don't fit the session they arrive in.
+//! Events that do not fit the state of their session.
 //!
-//! An adapter that loses count is answered in words it can act on; what it
-//! reported is written down and counts as nothing.
+//! The adapter gets an answer that says how to fix its report. The report itself is recorded and
+//! has no effect.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -9,58 +9,61 @@ use alloc::string::{String, ToString};
 
 use serde_json::Value;
 
-use super::{Answers, Guard, Look, Objection};
+use super::{Guard, GuardAnswers, GuardInput, ViolationDraft};
 use crate::event::{
-    Arguments, AttemptEnded, AttemptStage, AttemptStarted, EventKind, Payload, Status,
+    Arguments, AttemptEnded, AttemptStage, AttemptStarted, CallStatus, EventKind, Payload,
     ToolFinished, ToolProposed,
 };
 use crate::json::parse_strict;
-use crate::state::{ATTEMPTS_MAX, Why};
-use crate::verdict::{Class, Decision, GuardName, ViolationSubtype, ViolationType};
+use crate::state::{ATTEMPTS_MAX, CloseReason};
+use crate::verdict::{Decision, GuardName, ViolationClass, ViolationSubtype, ViolationType};
 
-pub(crate) struct Protocol;
+pub(crate) struct ProtocolGuard;
 
-impl Guard for Protocol {
-    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        let state = look.state;
-        match &look.event.kind {
+impl Guard for ProtocolGuard {
+    fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers) {
+        let state = input.state;
+        match &input.event.kind {
             EventKind::SessionStarted(_) => {
-                if let Some(elsewhere) = &look.facts.elsewhere {
-                    answers.object(objection(
+                if let Some(elsewhere) = &input.facts.other_workspace {
+                    answers.add_violation(protocol_violation(
                         ViolationSubtype::AnotherWorkspace,
-                        format!("this session does not work in `{elsewhere}`: its workspace is pinned"),
+                        format!(
+                            "this session cannot use the workspace `{elsewhere}`: it is bound \
+                                 to another workspace"
+                        ),
                         Some(elsewhere.clone()),
-                        "begin with `session_started`, or use another session for another workspace",
+                        "send `session_started` first, or use another session for this workspace",
                     ));
                 }
             }
             EventKind::ToolProposed(ToolProposed { call, .. }) => {
-                if let Some(call) = call.as_ref().filter(|call| state.in_flight.is_open(call)) {
-                    answers.object(objection(
+                if let Some(call) = call.as_ref().filter(|call| state.in_flight.is_running(call)) {
+                    answers.add_violation(protocol_violation(
                         ViolationSubtype::DuplicateCall,
-                        format!("call `{call}` was proposed before and has not come back"),
+                        format!("call `{call}` was already proposed and has no result yet"),
                         Some(call.to_string()),
-                        "report its result first, or give the new call an id of its own",
+                        "report its result first, or give the new call its own id",
                     ));
                 }
             }
             EventKind::ToolFinished(ToolFinished { status, .. }) => {
-                if state.in_flight.find(look.key()).is_none() {
-                    unexpected_result(look, *status, answers);
+                if state.in_flight.find(input.call_key()).is_none() {
+                    unexpected_result(input, *status, answers);
                 }
             }
             EventKind::AttemptStarted(AttemptStarted { attempt }) => {
                 if state.attempts.iter().any(|open| open.id == *attempt) {
-                    answers.object(objection(
+                    answers.add_violation(protocol_violation(
                         ViolationSubtype::DuplicateAttempt,
-                        format!("attempt `{attempt}` is open already"),
+                        format!("attempt `{attempt}` is already open"),
                         Some(attempt.to_string()),
-                        "end it first, or give the new attempt an id of its own",
+                        "end it first, or give the new attempt its own id",
                     ));
                 } else if state.attempts.len() >= ATTEMPTS_MAX {
-                    answers.object(objection(
+                    answers.add_violation(protocol_violation(
                         ViolationSubtype::TooManyAttempts,
-                        format!("{ATTEMPTS_MAX} attempts are open"),
+                        format!("{ATTEMPTS_MAX} attempts are already open, which is the limit"),
                         Some(attempt.to_string()),
                         "end one of them first",
                     ));
@@ -69,7 +72,7 @@ impl Guard for Protocol {
             EventKind::AttemptStage(AttemptStage { attempt, .. })
             | EventKind::AttemptEnded(AttemptEnded { attempt, .. }) => {
                 if !state.attempts.iter().any(|open| open.id == *attempt) {
-                    answers.object(objection(
+                    answers.add_violation(protocol_violation(
                         ViolationSubtype::UnknownAttempt,
                         format!("no attempt `{attempt}` is open"),
                         Some(attempt.to_string()),
@@ -82,34 +85,35 @@ impl Guard for Protocol {
     }
 }
 
-fn unexpected_result(look: Look<'_>, status: Status, answers: &mut Answers) {
-    let EventKind::ToolFinished(ToolFinished { call, .. }) = &look.event.kind else { return };
+fn unexpected_result(input: GuardInput<'_>, status: CallStatus, answers: &mut GuardAnswers) {
+    let EventKind::ToolFinished(ToolFinished { call, .. }) = &input.event.kind else { return };
     let name = call.as_ref().map_or("without an id", |call| call.as_str());
-    let gone = call.as_ref().and_then(|call| look.state.gone(call)).map(|gone| gone.why);
+    let gone = call.as_ref().and_then(|call| input.state.gone(call)).map(|gone| gone.reason);
     match (gone, status) {
-        // Some clients report a denied call as failed; that is not news. Nor is
-        // the end of a call that went on in the background.
-        (Some(Why::Denied), Status::Error | Status::Cancelled) | (Some(Why::Unresolved), _) => {}
-        (Some(Why::Denied), _) => answers.object(objection(
+        // Some clients report a denied call as failed, and some report the end of a call that was
+        // left running in the background. Both are expected.
+        (Some(CloseReason::Denied), CallStatus::Error | CallStatus::Cancelled)
+        | (Some(CloseReason::Unresolved), _) => {}
+        (Some(CloseReason::Denied), _) => answers.add_violation(protocol_violation(
             ViolationSubtype::RanDespiteDenial,
-            format!("call `{name}` was denied, and yet it has a result"),
+            format!("call `{name}` was denied but has a result"),
             Some(name.to_string()),
-            "make the client obey denials: it ran a call that must not run",
+            "fix the client: it ran a call that was denied",
         )),
-        (None, _) => answers.object(objection(
+        (None, _) => answers.add_violation(protocol_violation(
             ViolationSubtype::ResultWithoutCall,
-            format!("no call `{name}` is in flight; its result counts as nothing"),
+            format!("no call `{name}` is in flight; the result is ignored"),
             Some(name.to_string()),
-            "report `tool_proposed` before the call runs, and its result once",
+            "report `tool_proposed` before the call runs, and report its result only once",
         )),
     }
 }
 
-/// The arguments of a call; text is only parsed strictly here.
+/// Returns the arguments of a call. Text is parsed here, strictly.
 pub(crate) fn parse_arguments(args: &Arguments) -> Result<Cow<'_, Value>, String> {
     match args {
         Arguments::Parsed(value) if is_elided(value) => {
-            Err("they are too many to be looked at".to_string())
+            Err("they are too large to check".to_string())
         }
         Arguments::Parsed(value) => Ok(Cow::Borrowed(value)),
         Arguments::Text(Payload::Elided { elided }) => {
@@ -117,28 +121,28 @@ pub(crate) fn parse_arguments(args: &Arguments) -> Result<Cow<'_, Value>, String
         }
         Arguments::Text(Payload::Inline(text)) => match parse_strict(text.as_bytes()) {
             Ok(value) if value.is_object() => Ok(Cow::Owned(value)),
-            Ok(_) => Err("the text is JSON, but no object".to_string()),
+            Ok(_) => Err("the text is JSON, but not an object".to_string()),
             Err(error) => Err(error.to_string()),
         },
     }
 }
 
-/// Whether nothing is left of arguments but where they are kept.
+/// Returns whether the arguments were replaced by a reference to stored text.
 fn is_elided(value: &Value) -> bool {
     value.as_object().is_some_and(|fields| fields.len() == 1 && fields.contains_key("$elided"))
 }
 
-fn objection(
+fn protocol_violation(
     subtype: ViolationSubtype,
     message: String,
     location: Option<String>,
     correction: &str,
-) -> Objection {
-    Objection {
+) -> ViolationDraft {
+    ViolationDraft {
         guard: GuardName::Protocol,
         kind: ViolationType::ProtocolViolation,
         subtype,
-        class: Class::Recoverable,
+        class: ViolationClass::Recoverable,
         decision: Decision::Deny,
         message,
         location,

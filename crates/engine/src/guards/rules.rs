@@ -1,11 +1,10 @@
-//! Rules: conditions over a call that say deny, ask, warn or observe.
+//! Rules: conditions on a call with an effect: deny, ask, warn or observe.
 //!
-//! A rule looks at every simple command of a command line, however it is
-//! wrapped, or at the call itself. One whose condition can't be answered denies:
-//! a broken gate stays shut.
+//! A rule is tested against every simple command of a command line, however it is wrapped, or
+//! against the call itself. If a condition cannot be evaluated, the call is denied.
 
-mod scope;
-mod set;
+mod rule_call_scope;
+mod rule_index;
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -13,48 +12,48 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answers, Guard, Look, Objection, excerpt};
+use super::{Guard, GuardAnswers, GuardInput, ViolationDraft, command_excerpt};
 use crate::definition::Mode;
-use crate::expr::{Expr, Trouble, Variable};
+use crate::expr::{EvaluationError, Expr, Variable};
 use crate::facts::Queries;
-use crate::proposal::{Proposal, Run};
-use crate::tool::Kind;
-use crate::verdict::{Class, Decision, GuardName, ViolationSubtype, ViolationType};
+use crate::proposal::{Proposal, ProposedRun};
+use crate::tool::ToolKind;
+use crate::verdict::{Decision, GuardName, ViolationClass, ViolationSubtype, ViolationType};
 
-use scope::Sight;
-pub use set::Rules;
-use set::Wants;
+use rule_call_scope::RuleCallScope;
+use rule_index::RuleNeeds;
+pub use rule_index::Rules;
 
 /// How many steps the condition of one rule may take.
-const STEPS_MAX: u32 = 250_000;
+const RULE_STEPS_MAX: u32 = 250_000;
 
 /// How many steps all rules together may take for one event.
-const STEPS_IN_ALL_MAX: u32 = 2_000_000;
+const ALL_RULES_STEPS_MAX: u32 = 2_000_000;
 
 /// One rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
-    /// Its name; one of a pack begins with the pack's name and a slash.
+    /// The name. The name of a pack's rule starts with the pack's name and a slash.
     pub name: String,
-    /// Where it comes from: a file, `preset coding-agent`, `pack git`.
+    /// The source: a file, `preset coding-agent`, `pack git`.
     pub origin: String,
-    /// Which calls it looks at.
+    /// The calls that the rule applies to.
     pub scope: RuleScope,
-    /// The programs with their subcommands it looks for; none is any.
+    /// The programs with subcommands that it applies to. An empty list means all.
     pub commands: Vec<String>,
-    /// What must be true.
+    /// The condition.
     pub when: Option<Expr>,
     /// What it does.
-    pub effect: Effect,
-    /// Whether it holds, whatever the mode of the definition is.
+    pub effect: RuleEffect,
+    /// Whether the rule is enforced, whatever the mode of the definition.
     pub mode: Mode,
-    /// What the agent is told.
+    /// The message for the agent.
     pub message: String,
-    /// What passes instead.
+    /// The allowed alternative.
     pub instead: Option<String>,
 }
 
-/// Which calls a rule looks at.
+/// The calls that a rule applies to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RuleScope {
@@ -62,105 +61,110 @@ pub enum RuleScope {
     Any,
     /// Calls of a tool, by its declared name.
     Tool(String),
-    /// Calls of a kind.
-    Kind(Kind),
+    /// Calls of tools of a kind.
+    Kind(ToolKind),
 }
 
-/// What a rule does when it matches.
+/// The effect of a matching rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Effect {
-    /// Writes it down.
+pub enum RuleEffect {
+    /// Records the match.
     Observe,
-    /// Tells the agent.
+    /// Warns the agent.
     Warn,
     /// Asks a person.
     Ask,
-    /// Refuses.
+    /// Denies the call.
     Deny,
 }
 
 pub(crate) struct RuleGuard;
 
 impl Guard for RuleGuard {
-    fn needs(&self, look: Look<'_>, queries: &mut Queries) {
-        judge(look, &mut |_, found| {
-            if let Found::Missing(wanted) = found {
-                wanted.into_iter().for_each(|query| queries.ask(query));
+    fn needs(&self, input: GuardInput<'_>, queries: &mut Queries) {
+        evaluate_rules(input, &mut |_, outcome| {
+            if let RuleOutcome::Missing(queries_needed) = outcome {
+                queries_needed.into_iter().for_each(|query| queries.ask(query));
             }
         });
     }
 
-    fn decide(&self, look: Look<'_>, answers: &mut Answers) {
-        judge(look, &mut |rule, found| match found {
-            Found::Matches(part) => object(look, rule, part, answers),
-            Found::Missing(_) => {
-                broken(rule, "what it asks about could not be looked at", answers);
+    fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers) {
+        evaluate_rules(input, &mut |rule, outcome| match outcome {
+            RuleOutcome::Matches(part) => add_rule_violation(input, rule, part, answers),
+            RuleOutcome::Missing(_) => {
+                add_broken_rule(rule, "the facts that it needs could not be read", answers);
             }
-            Found::Broken(_) if rests_on_wrong(look, rule) => unanswered(look, rule, answers),
-            Found::Broken(reason) => broken(rule, &reason, answers),
+            RuleOutcome::Broken(_) if uses_invalid_arguments(input, rule) => {
+                add_unevaluated_rule(input, rule, answers);
+            }
+            RuleOutcome::Broken(reason) => add_broken_rule(rule, &reason, answers),
         });
     }
 }
 
-/// What came of one rule.
-enum Found {
-    /// It matches, at this part of the call.
+/// The result of one rule.
+enum RuleOutcome {
+    /// The rule matches this part of the call.
     Matches(Option<String>),
-    /// It depends on facts that are not there yet.
+    /// The rule needs facts that are missing.
     Missing(Vec<crate::facts::Query>),
-    /// Its condition can't be answered.
+    /// The condition cannot be evaluated.
     Broken(String),
 }
 
-/// Holds every rule that may match against the call.
-fn judge(look: Look<'_>, report: &mut dyn FnMut(&Rule, Found)) {
-    let (rules, Some(proposal)) = (&look.definition.rules, look.proposal) else { return };
+/// Tests every rule that may match the call.
+fn evaluate_rules(input: GuardInput<'_>, report: &mut dyn FnMut(&Rule, RuleOutcome)) {
+    let (rules, Some(proposal)) = (&input.definition.rules, input.proposal) else { return };
     if rules.is_empty() {
         return;
     }
-    let mut steps = STEPS_IN_ALL_MAX;
-    for number in rules.candidates(proposal) {
+    let mut steps = ALL_RULES_STEPS_MAX;
+    for number in rules.candidate_rules(proposal) {
         let wants = rules.wants(number);
         let Some(rule) = rules.get(number) else {
-            report(&set::unreadable(number), Found::Broken("it can't be read".to_string()));
+            report(
+                &rule_index::unreadable_rule(number),
+                RuleOutcome::Broken("the rule can't be read".to_string()),
+            );
             continue;
         };
-        if let Some(found) = hold(look, proposal, rule, wants, &mut steps) {
-            report(rule, found);
+        if let Some(outcome) = evaluate_rule(input, proposal, rule, wants, &mut steps) {
+            report(rule, outcome);
         }
     }
 }
 
-/// Holds one rule against a call: each simple command, or the call as a whole.
-fn hold(
-    look: Look<'_>,
+/// Tests one rule against a call: against each simple command, or against the whole call.
+fn evaluate_rule(
+    input: GuardInput<'_>,
     proposal: &Proposal<'_>,
     rule: &Rule,
-    wants: Wants,
+    wants: RuleNeeds,
     in_all: &mut u32,
-) -> Option<Found> {
+) -> Option<RuleOutcome> {
     let commands = proposal.commands();
-    if commands.is_empty() || (rule.commands.is_empty() && !looks_at_commands(rule)) {
+    if commands.is_empty() || (rule.commands.is_empty() && !depends_on_command(rule)) {
         let applies = rule.commands.is_empty() && in_scope(proposal, rule, None);
-        return applies.then(|| condition(look, proposal, rule, None, in_all)).flatten();
+        return applies.then(|| evaluate_condition(input, proposal, rule, None, in_all)).flatten();
     }
     for (number, command) in (0..).zip(commands) {
-        let named =
-            rule.commands.is_empty() || rule.commands.iter().any(|pattern| command.is(pattern));
-        if named
-            && wants.are_met(Wants::had_by(proposal, Some(number)))
+        let is_named = rule.commands.is_empty()
+            || rule.commands.iter().any(|pattern| command.matches_pattern(pattern));
+        if is_named
+            && wants.is_met_by(RuleNeeds::met_by(proposal, Some(number)))
             && in_scope(proposal, rule, Some(number))
-            && let Some(found) = condition(look, proposal, rule, Some(number), in_all)
+            && let Some(outcome) = evaluate_condition(input, proposal, rule, Some(number), in_all)
         {
-            return Some(found);
+            return Some(outcome);
         }
     }
     None
 }
 
-/// Whether a rule is about single commands, or would say the same of each.
-fn looks_at_commands(rule: &Rule) -> bool {
+/// Returns whether the result of a rule depends on a single command.
+fn depends_on_command(rule: &Rule) -> bool {
     use crate::expr::Variable::{
         Argv, Cwd, Deletes, GitBranch, GitDirty, GitProtected, GitUntracked, Opaque, Path, Paths,
         Program, Reads, Writes,
@@ -186,111 +190,125 @@ fn looks_at_commands(rule: &Rule) -> bool {
     })
 }
 
-/// Whether a rule looks at a call, or at one of its simple commands.
+/// Returns whether a rule applies to a call, or to one of its simple commands.
 fn in_scope(proposal: &Proposal<'_>, rule: &Rule, command: Option<u32>) -> bool {
     match &rule.scope {
         RuleScope::Any => true,
         RuleScope::Kind(kind) => proposal.tool.kind == *kind,
         RuleScope::Tool(name) => {
             proposal.tool.name == name
-                || proposal.recognised.iter().any(|known| {
-                    known.tool.name == *name && command.is_none_or(|at| at == known.command)
+                || proposal.recognised.iter().any(|recognised| {
+                    recognised.tool.name == *name
+                        && command.is_none_or(|at| at == recognised.command)
                 })
         }
     }
 }
 
-fn condition(
-    look: Look<'_>,
+fn evaluate_condition(
+    input: GuardInput<'_>,
     proposal: &Proposal<'_>,
     rule: &Rule,
     command: Option<u32>,
     in_all: &mut u32,
-) -> Option<Found> {
+) -> Option<RuleOutcome> {
     let part = || match &proposal.run {
-        Run::Line(line) => match command.and_then(|at| line.commands.get(at as usize)) {
-            Some(command) => excerpt(line, command),
-            None => Some(super::shortened(line.text)),
+        ProposedRun::Line(line) => match command.and_then(|at| line.commands.get(at as usize)) {
+            Some(command) => command_excerpt(line, command),
+            None => Some(super::shorten_for_message(line.text)),
         },
-        Run::Nothing | Run::Unseen => {
+        ProposedRun::Nothing | ProposedRun::Unseen => {
             proposal.touches.first().and_then(|touch| touch.target.path()).map(ToString::to_string)
         }
     };
-    let Some(when) = &rule.when else { return Some(Found::Matches(part())) };
-    let given = STEPS_MAX.min(*in_all);
-    let mut steps = given;
-    let sight = Sight::new(look, proposal, command);
-    let answer = when.holds(&sight, &mut steps);
-    *in_all -= given - steps.min(given);
-    match answer {
-        Ok(true) => Some(Found::Matches(part())),
+    let Some(when) = &rule.when else { return Some(RuleOutcome::Matches(part())) };
+    let allowance = RULE_STEPS_MAX.min(*in_all);
+    let mut steps = allowance;
+    let sight = RuleCallScope::new(input, proposal, command);
+    let result = when.evaluate(&sight, &mut steps);
+    *in_all -= allowance - steps.min(allowance);
+    match result {
+        Ok(true) => Some(RuleOutcome::Matches(part())),
         Ok(false) => None,
-        Err(Trouble::Missing) => Some(Found::Missing(sight.wanted())),
-        Err(Trouble::Broken(reason)) => Some(Found::Broken(reason)),
+        Err(EvaluationError::MissingFact) => Some(RuleOutcome::Missing(sight.missing_facts())),
+        Err(EvaluationError::Failed(reason)) => Some(RuleOutcome::Broken(reason)),
     }
 }
 
-fn object(look: Look<'_>, rule: &Rule, part: Option<String>, answers: &mut Answers) {
+fn add_rule_violation(
+    input: GuardInput<'_>,
+    rule: &Rule,
+    part: Option<String>,
+    answers: &mut GuardAnswers,
+) {
     let (decision, mode) = match rule.effect {
-        Effect::Observe => (Decision::Deny, Mode::Observe),
-        Effect::Warn => (Decision::Allow, rule.mode),
-        Effect::Ask if look.is_permitted() => return,
-        Effect::Ask => (Decision::Ask, rule.mode),
-        Effect::Deny => (Decision::Deny, rule.mode),
+        RuleEffect::Observe => (Decision::Deny, Mode::Observe),
+        RuleEffect::Warn => (Decision::Allow, rule.mode),
+        RuleEffect::Ask if input.is_permitted() => return,
+        RuleEffect::Ask => (Decision::Ask, rule.mode),
+        RuleEffect::Deny => (Decision::Deny, rule.mode),
     };
-    let at = part.as_ref().map_or_else(String::new, |part| format!(", at `{part}`"));
-    let objection = Objection {
+    let location = part.as_ref().map_or_else(String::new, |part| format!(", at `{part}`"));
+    let violation = ViolationDraft {
         guard: GuardName::Rules,
         kind: ViolationType::RuleViolation,
         subtype: ViolationSubtype::parse(&rule.name),
-        class: Class::Recoverable,
+        class: ViolationClass::Recoverable,
         decision,
-        message: format!("{} (rule `{}`{at})", rule.message, rule.name),
-        location: part.or_else(|| look.proposal.map(|proposal| proposal.tool.name.to_string())),
+        message: format!("{} (rule `{}`{location})", rule.message, rule.name),
+        location: part.or_else(|| input.proposal.map(|proposal| proposal.tool.name.to_string())),
         correction: rule.instead.as_ref().map(|instead| format!("instead: {instead}")),
     };
-    answers.object_as(objection, mode);
+    answers.add_violation_in_mode(violation, mode);
 }
 
-/// A gate that can't answer stays shut; a rule that only watches is passed over.
-fn broken(rule: &Rule, reason: &str, answers: &mut Answers) {
+/// Denies the call, because a guard that cannot decide must not allow. A rule that only observes is
+/// skipped.
+fn add_broken_rule(rule: &Rule, reason: &str, answers: &mut GuardAnswers) {
     let message = format!(
-        "the guard is broken, not the call: the condition of rule `{}` can't be answered: {reason}",
+        "the guard is broken, not the call: the condition of rule `{}` can't be evaluated: \
+         {reason}",
         rule.name
     );
-    let correction = "tell a person; `jackline check` shows the rule, and `jackline off --for 30m --why …` passes for a while";
-    shut(rule, message, correction, answers);
+    let correction = "tell the person: `jackline check` shows the rule, and `jackline off --for \
+                      30m --why …` turns the guard off for a while";
+    add_rule_denial(rule, message, correction, answers);
 }
 
-/// Whether a condition is about arguments, and those are wrong themselves.
-fn rests_on_wrong(look: Look<'_>, rule: &Rule) -> bool {
-    let is_about = |when: &Expr| when.variables().any(|it| it == Variable::Args);
-    let unreadable = look.proposal.is_some_and(|proposal| proposal.args.is_none());
-    let wrong = look.facts.decoded.as_ref().is_some_and(|decoded| !decoded.errors.is_empty());
-    (unreadable || wrong) && rule.when.as_ref().is_some_and(is_about)
+/// Returns whether a condition uses arguments that are invalid.
+fn uses_invalid_arguments(input: GuardInput<'_>, rule: &Rule) -> bool {
+    let is_about = |when: &Expr| when.variables().any(|variable| variable == Variable::Args);
+    let is_unreadable = input.proposal.is_some_and(|proposal| proposal.args.is_none());
+    let is_invalid = input.facts.decoded.as_ref().is_some_and(|decoded| !decoded.errors.is_empty());
+    (is_unreadable || is_invalid) && rule.when.as_ref().is_some_and(is_about)
 }
 
-/// The rule is in order, and the call is not.
-fn unanswered(look: Look<'_>, rule: &Rule, answers: &mut Answers) {
-    let tool = look.proposal.map_or("", |proposal| proposal.tool.name);
+/// Denies a call with invalid arguments; the rule itself is valid.
+fn add_unevaluated_rule(input: GuardInput<'_>, rule: &Rule, answers: &mut GuardAnswers) {
+    let tool = input.proposal.map_or("", |proposal| proposal.tool.name);
     let message = format!(
-        "the arguments of `{tool}` can't be used, so the condition of rule `{}` can't be answered",
+        "the arguments of `{tool}` are invalid, so the condition of rule `{}` can't be evaluated",
         rule.name
     );
-    shut(rule, message, "write the arguments again; the rule is asked then", answers);
+    add_rule_denial(
+        rule,
+        message,
+        "write the arguments again; the rule is then evaluated",
+        answers,
+    );
 }
 
-fn shut(rule: &Rule, message: String, correction: &str, answers: &mut Answers) {
-    let mode = if rule.effect >= Effect::Ask { rule.mode } else { Mode::Observe };
-    let objection = Objection {
+fn add_rule_denial(rule: &Rule, message: String, correction: &str, answers: &mut GuardAnswers) {
+    let mode = if rule.effect >= RuleEffect::Ask { rule.mode } else { Mode::Observe };
+    let violation = ViolationDraft {
         guard: GuardName::Rules,
         kind: ViolationType::RuleBroken,
         subtype: ViolationSubtype::parse(&rule.name),
-        class: Class::Terminal,
+        class: ViolationClass::Terminal,
         decision: Decision::Deny,
         message,
         location: Some(rule.origin.clone()),
         correction: Some(correction.to_string()),
     };
-    answers.object_as(objection, mode);
+    answers.add_violation_in_mode(violation, mode);
 }

@@ -1,66 +1,71 @@
-//! Which error a failed call met, whatever its arguments were.
+//! Classifies the error of a failed call, independently of the arguments.
 //!
-//! An agent that is refused with 401 and tries another query is refused again.
-//! Two errors are of one class if they say the same once numbers, paths and what
-//! stands in quotes are left out.
+//! An agent that gets a 401 and tries another query will get a 401 again. Two errors have the same
+//! class if their texts are equal without numbers, paths and quoted parts.
 
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
 use super::refusal;
-use crate::event::Status;
+use crate::event::CallStatus;
 
 /// The class of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorClass {
-    /// What it says, without numbers, paths and what stands in quotes. Short:
-    /// two classes that are taken for one only make a storm of two winds.
+    /// The hash of the error text without numbers, paths and quoted parts. It is short, because a
+    /// collision only makes two kinds of errors count as one.
     pub fingerprint: u32,
-    /// Whether the call itself was refused or not understood: no right to it, no
-    /// such tool, malformed arguments. Other arguments of its kind end the same.
+    /// Whether the call itself was refused or not understood: no permission, no such tool,
+    /// malformed arguments. Calls of the same kind with other arguments fail in the same way.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub protocol: bool,
 }
 
-/// How much of a text is looked through for the line that tells.
-const HEAD_BYTES: usize = 2048;
+/// How many bytes of a text are searched for the line with the error.
+const SEARCHED_BYTES_MAX: usize = 2048;
 
-/// How much of that line counts.
-const LINE_BYTES: usize = 256;
+/// How many bytes of that line count.
+const ERROR_LINE_BYTES_MAX: usize = 256;
 
-/// What stands for every refusal: that somebody has no right is one error,
-/// however it is told and whatever was asked.
-const REFUSED: &[u8] = b"refused";
+/// The text that replaces every refusal. A missing permission is one error, whatever its wording is
+/// and whatever was requested.
+const REFUSAL_TEXT: &[u8] = b"refused";
 
-/// The class of the error that a result reports; nothing for a success.
-pub(super) fn classify(text: &str, status: Status, exit_code: Option<i64>) -> Option<ErrorClass> {
-    let head = text.get(..text.floor_char_boundary(HEAD_BYTES)).unwrap_or(text);
-    let answered = refusal::is_answer(head);
+/// The class of the error that a result reports; `None` for a success.
+pub(super) fn classify_error(
+    text: &str,
+    status: CallStatus,
+    exit_code: Option<i64>,
+) -> Option<ErrorClass> {
+    let head = text.get(..text.floor_char_boundary(SEARCHED_BYTES_MAX)).unwrap_or(text);
+    let answered = refusal::is_refusal_answer(head);
     let failed = match status {
-        Status::Ok => exit_code.is_some_and(|code| code != 0) || starts_as_error(text) || answered,
-        Status::Error | Status::Timeout | Status::Crashed => true,
-        // Somebody else ended it.
-        Status::Cancelled => false,
+        CallStatus::Ok => {
+            exit_code.is_some_and(|code| code != 0) || starts_as_error(text) || answered
+        }
+        CallStatus::Error | CallStatus::Timeout | CallStatus::Crashed => true,
+        // The person or the client ended the call.
+        CallStatus::Cancelled => false,
     };
     failed.then(|| {
-        let line = plain(telling_line(head));
+        let line = normalize_line(error_line(head));
         let refused = answered
-            || refusal::is_told(&line)
-            || refusal::is_told(&plain(last_line(text)))
-            || refusal::is_within(head);
-        let says = if refused { REFUSED } else { &line };
-        let how = u32::from(matches!(status, Status::Timeout | Status::Crashed));
-        let fingerprint = says.iter().fold(0x811c_9dc5 ^ how, |hash: u32, byte| {
+            || refusal::reports_refusal(&line)
+            || refusal::reports_refusal(&normalize_line(last_line(text)))
+            || refusal::contains_refusal(head);
+        let text = if refused { REFUSAL_TEXT } else { &line };
+        let how = u32::from(matches!(status, CallStatus::Timeout | CallStatus::Crashed));
+        let fingerprint = text.iter().fold(0x811c_9dc5 ^ how, |hash: u32, byte| {
             (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
         });
-        ErrorClass { fingerprint, protocol: refused || contains_any(&line, protocol) }
+        ErrorClass { fingerprint, protocol: refused || contains_any(&line, call_error_phrases) }
     })
 }
 
-/// How results begin that report an error although the call is said to be fine.
-const BEGINNINGS: [&[u8]; 8] = [
+/// The beginnings of results that report an error although the status of the call is a success.
+const ERROR_PREFIXES: [&[u8]; 8] = [
     b"error:",
     b"error (",
     b"[error]",
@@ -74,33 +79,33 @@ const BEGINNINGS: [&[u8]; 8] = [
 fn starts_as_error(text: &str) -> bool {
     let text = text.trim_ascii_start().as_bytes();
     let first = text.first().map(u8::to_ascii_lowercase);
-    BEGINNINGS
-        .iter()
-        .filter(|known| known.first().copied() == first)
-        .any(|known| text.get(..known.len()).is_some_and(|start| start.eq_ignore_ascii_case(known)))
+    ERROR_PREFIXES.iter().filter(|prefix| prefix.first().copied() == first).any(|prefix| {
+        text.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+    })
 }
 
-/// The line that says what went wrong: the first that looks like it, else the
-/// last of what is looked at.
-fn telling_line(head: &str) -> &[u8] {
+/// The line that describes the error: the first line that looks like an error, or otherwise the
+/// last line of the searched text.
+fn error_line(head: &str) -> &[u8] {
     let lines = || head.as_bytes().split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-    let tells = |line: &&[u8]| contains_any(line, telling);
+    let is_error = |line: &&[u8]| contains_any(line, error_words);
     lines()
-        .find(tells)
+        .find(is_error)
         .or_else(|| lines().rfind(|line| !line.is_empty()))
-        .map(|line| line.get(..LINE_BYTES).unwrap_or(line))
+        .map(|line| line.get(..ERROR_LINE_BYTES_MAX).unwrap_or(line))
         .unwrap_or_default()
 }
 
-/// The last line, where a program says what it died of.
+/// The last line, where a program usually reports its fatal error.
 fn last_line(text: &str) -> &[u8] {
     let text = text.trim_ascii_end();
-    let tail = text.as_bytes().get(text.len().saturating_sub(LINE_BYTES)..).unwrap_or_default();
+    let tail =
+        text.as_bytes().get(text.len().saturating_sub(ERROR_LINE_BYTES_MAX)..).unwrap_or_default();
     tail.rsplit(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii()
 }
 
-/// What a line has in it that tells what went wrong, by its first byte.
-fn telling(first: u8) -> &'static [&'static [u8]] {
+/// The words that mark an error line, by their first byte.
+fn error_words(first: u8) -> &'static [&'static [u8]] {
     match first {
         b'r' => &[b"rror"],
         b'E' => &[b"ERROR"],
@@ -112,7 +117,7 @@ fn telling(first: u8) -> &'static [&'static [u8]] {
     }
 }
 
-/// Whether a text has one of some parts in it, which are known by their first byte.
+/// Whether a text contains one of the parts, which are looked up by their first byte.
 fn contains_any(text: &[u8], parts: impl Fn(u8) -> &'static [&'static [u8]]) -> bool {
     text.iter().enumerate().any(|(at, first)| {
         let rest = || text.get(at..).unwrap_or_default();
@@ -120,22 +125,22 @@ fn contains_any(text: &[u8], parts: impl Fn(u8) -> &'static [&'static [u8]]) -> 
     })
 }
 
-/// A line in lower case without numbers, paths, and what stands in quotes. The
-/// status of a protocol stays a number.
-fn plain(line: &[u8]) -> Vec<u8> {
+/// A line in lower case without numbers, paths and quoted parts. The status codes of protocols
+/// stay.
+fn normalize_line(line: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(line.len());
     let mut rest = line;
     while let [byte, after @ ..] = rest {
         rest = after;
         let in_word = plain.last().is_some_and(u8::is_ascii_alphanumeric);
         match byte {
-            b'"' | b'`' => rest = behind_quote(after, *byte),
-            b'\'' if !in_word => rest = behind_quote(after, *byte),
+            b'"' | b'`' => rest = after_quote(after, *byte),
+            b'\'' if !in_word => rest = after_quote(after, *byte),
             b'0'..=b'9' => {
                 let digits = 1 + after.iter().take_while(|byte| byte.is_ascii_digit()).count();
-                let status = rest_of(line, rest, digits);
-                let kept = matches!(status, b"401" | b"403" | b"404" | b"407" | b"429");
-                if kept && (!in_word || matches!(plain.as_slice(), [.., b' ', b'e'])) {
+                let status = digits_at(line, rest, digits);
+                let is_status = matches!(status, b"401" | b"403" | b"404" | b"407" | b"429");
+                if is_status && (!in_word || matches!(plain.as_slice(), [.., b' ', b'e'])) {
                     plain.extend(status);
                 } else if plain.last() != Some(&b'#') {
                     plain.push(b'#');
@@ -143,12 +148,12 @@ fn plain(line: &[u8]) -> Vec<u8> {
                 rest = after.get(digits - 1..).unwrap_or_default();
             }
             b'/' | b'\\' => {
-                // A path goes with the name it began with.
-                while plain.last().is_some_and(|last| is_of_path(*last)) {
+                // A path is removed together with the name it began with.
+                while plain.last().is_some_and(|last| is_path_byte(*last)) {
                     plain.pop();
                 }
                 plain.push(b'/');
-                let path = after.iter().take_while(|byte| is_of_path(**byte)).count();
+                let path = after.iter().take_while(|byte| is_path_byte(**byte)).count();
                 rest = after.get(path..).unwrap_or_default();
             }
             b' ' | b'\t' if plain.last() == Some(&b' ') => {}
@@ -158,27 +163,27 @@ fn plain(line: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// The number that begins a byte before what is left of a line.
-fn rest_of<'t>(line: &'t [u8], rest: &[u8], digits: usize) -> &'t [u8] {
+/// The digits at the current position of a line.
+fn digits_at<'t>(line: &'t [u8], rest: &[u8], digits: usize) -> &'t [u8] {
     let at = line.len() - rest.len() - 1;
     line.get(at..at + digits).unwrap_or_default()
 }
 
-/// What is left behind a quoted text; all of it where the quote is not closed.
-fn behind_quote(after: &[u8], quote: u8) -> &[u8] {
+/// The text after a quoted part; all of it if the quote is not closed.
+fn after_quote(after: &[u8], quote: u8) -> &[u8] {
     match after.iter().position(|byte| *byte == quote) {
         Some(end) => after.get(end + 1..).unwrap_or_default(),
         None => after,
     }
 }
 
-const fn is_of_path(byte: u8) -> bool {
+const fn is_path_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'/' | b'\\' | b'#' | b'~')
 }
 
-/// Words of errors that are about the call, not about what it asked for, apart
-/// from those of a refusal.
-fn protocol(first: u8) -> &'static [&'static [u8]] {
+/// Phrases of errors that concern the call itself and not its subject. Phrases of refusals are
+/// listed elsewhere.
+fn call_error_phrases(first: u8) -> &'static [&'static [u8]] {
     match first {
         b'u' => &[b"unknown tool"],
         b'i' => &[b"invalid arguments", b"invalid json"],
@@ -197,7 +202,7 @@ mod tests {
     use super::*;
 
     fn failed(text: &str) -> ErrorClass {
-        classify(text, Status::Error, None).unwrap()
+        classify_error(text, CallStatus::Error, None).unwrap()
     }
 
     #[test]
@@ -222,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_about_the_call_itself_are_told_apart() {
+    fn errors_about_the_call_itself_are_recognised() {
         for text in [
             "HTTP 401: bad credentials",
             "401 Unauthorized",
@@ -241,22 +246,22 @@ mod tests {
 
     #[test]
     fn a_success_has_no_class_unless_its_text_begins_as_an_error() {
-        let ok = |text: &str| classify(text, Status::Ok, None);
+        let ok = |text: &str| classify_error(text, CallStatus::Ok, None);
         assert_eq!(ok("fine"), None);
         assert_eq!(ok("no errors found"), None);
         assert!(ok("Error: not found").is_some());
         assert!(ok("HTTP/1.1 401 Unauthorized\n\n{}").unwrap().protocol);
         assert!(ok(r#"{"error": "unauthorized"}"#).is_some());
-        assert!(classify("x", Status::Ok, Some(1)).is_some());
-        assert_eq!(classify("x", Status::Ok, Some(0)), None);
-        assert_eq!(classify("Error: x", Status::Cancelled, None), None);
+        assert!(classify_error("x", CallStatus::Ok, Some(1)).is_some());
+        assert_eq!(classify_error("x", CallStatus::Ok, Some(0)), None);
+        assert_eq!(classify_error("Error: x", CallStatus::Cancelled, None), None);
     }
 
     #[test]
-    fn odd_texts_are_taken() {
+    fn unusual_texts_do_not_panic() {
         for text in ["", "\n\n", "'", "\"", "é'é", "/", "///", "7", "\u{0}\u{0}"] {
             let _ = failed(text);
         }
-        let _ = failed(&format!("{}é{}", "x".repeat(HEAD_BYTES - 1), "'".repeat(100_000)));
+        let _ = failed(&format!("{}é{}", "x".repeat(SEARCHED_BYTES_MAX - 1), "'".repeat(100_000)));
     }
 }

@@ -1,20 +1,18 @@
-//! Whether an error says that the caller has no right: no key, a wrong one, one
-//! that has expired.
+//! Whether an error says that the caller has no permission: a missing, wrong or expired key.
 //!
-//! Other arguments end the same then, whatever is asked. Programs say it in many
-//! ways, and many texts only mention it: a test that expects 401, a page of
-//! documentation, a log. So an answer that is said to be fine must be a refusal
-//! as a whole, and a line of a failure must say it in words of its own, not in
-//! quotes and not as something that was expected.
+//! After such an error, other arguments fail in the same way. Programs report it in many ways, and
+//! many texts only mention it: a test that expects 401, a page of documentation, a log. So an
+//! answer with a successful status counts only if the whole answer is a refusal. A line of a
+//! failure counts only if it reports the refusal itself, not in quotes and not as an expected
+//! value.
 
 use serde_json::Value;
 
-/// The numbers by which protocols refuse.
-const NUMBERS: [&[u8]; 3] = [b"401", b"403", b"407"];
+/// The status numbers with which protocols report a refusal.
+const REFUSAL_STATUSES: [&[u8]; 3] = [b"401", b"403", b"407"];
 
-/// Words of a refusal, by their first byte. Each stands for itself: no part of
-/// a name.
-fn words(first: u8) -> &'static [&'static str] {
+/// Phrases of a refusal, by their first byte. A phrase must not be part of a longer name.
+fn refusal_phrases(first: u8) -> &'static [&'static str] {
     match first {
         b'a' => &[
             "access denied for user",
@@ -52,87 +50,94 @@ fn words(first: u8) -> &'static [&'static str] {
     }
 }
 
-/// What is a refusal where it is all that is said.
-const ALONE: [&str; 5] =
+/// Phrases that are a refusal only if they are the whole message.
+const COMPLETE_PHRASES: [&str; 5] =
     ["access denied", "forbidden", "login required", "not authorized", "session expired"];
 
-/// What is one only in a document: compilers and file systems say it, too.
-const ALONE_IN_DOCUMENTS: [&str; 3] = ["insufficient_scope", "invalid token", "permission denied"];
+/// Phrases that are such a refusal only in a JSON document, because compilers and file systems use
+/// them too.
+const COMPLETE_PHRASES_IN_DOCUMENTS: [&str; 3] =
+    ["insufficient_scope", "invalid token", "permission denied"];
 
-/// Whether a whole answer is a refusal, although the call is said to be fine:
-/// the first line of a protocol, or a document that reports an error.
-pub(super) fn is_answer(head: &str) -> bool {
+/// Whether a whole answer is a refusal although the call was successful: the status line of a
+/// protocol, or a document that reports an error.
+pub(super) fn is_refusal_answer(head: &str) -> bool {
     match head.trim_ascii_start().as_bytes() {
         start @ [b'h' | b'H', ..] => is_status_line(start),
-        // What `curl -v` shows of an answer.
+        // The part of the output of `curl -v` that shows the answer.
         [b'*', ..] => head.lines().any(|line| {
             line.strip_prefix("< ").is_some_and(|line| is_status_line(line.as_bytes()))
         }),
-        [b'{' | b'[', ..] => document(head).is_some_and(|document| is_error_document(&document)),
+        [b'{' | b'[', ..] => {
+            error_document(head).is_some_and(|document| is_error_document(&document))
+        }
         _ => false,
     }
 }
 
-/// Whether what a failed call printed has a refusal in it that is a document, or
-/// a line of a protocol.
-pub(super) fn is_within(head: &str) -> bool {
+/// Whether the output of a failed call contains a refusal: a document or the status line of a
+/// protocol.
+pub(super) fn contains_refusal(head: &str) -> bool {
     let status = |line: &str| {
         let line = line.trim_ascii();
         is_status_line(line.strip_prefix("< ").unwrap_or(line).as_bytes())
     };
     let document = || {
         let rest = head.find('{').and_then(|at| head.get(at..))?;
-        document(rest).filter(is_error_document)
+        error_document(rest).filter(is_error_document)
     };
     head.lines().any(status) || document().is_some()
 }
 
-/// Whether a line of a failure says so, in lower case and without what is quoted.
-pub(super) fn is_told(line: &[u8]) -> bool {
-    let expected = || [b"expected".as_slice(), b"assert"].iter().any(|word| find(line, word));
-    let said = line.iter().enumerate().any(|(at, first)| {
-        let says = |word: &&str| stands(line, at, word.as_bytes());
-        words(*first).iter().any(says) || (first.is_ascii_digit() && is_number(line, at))
+/// Whether a line of a failure reports a refusal. The line is in lower case and without quoted
+/// parts.
+pub(super) fn reports_refusal(line: &[u8]) -> bool {
+    let expected =
+        || [b"expected".as_slice(), b"assert"].iter().any(|word| contains_bytes(line, word));
+    let reports = line.iter().enumerate().any(|(at, first)| {
+        let matches = |word: &&str| is_whole_word_at(line, at, word.as_bytes());
+        refusal_phrases(*first).iter().any(matches)
+            || (first.is_ascii_digit() && is_refusal_status_at(line, at))
     });
-    (said && !expected()) || is_alone(behind_label(line), &ALONE)
+    (reports && !expected()) || is_complete_phrase(without_label(line), &COMPLETE_PHRASES)
 }
 
-/// `HTTP/2 401`, whatever the version.
+/// `HTTP/2 401`, in any version of HTTP.
 fn is_status_line(line: &[u8]) -> bool {
     let Some((b"HTTP/", rest)) = line.split_at_checked(5) else { return false };
     let version = rest.iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.').count();
     let rest = rest.get(version..).unwrap_or_default();
     let number = rest.get(1..4).unwrap_or_default();
     let ends = !rest.get(4).is_some_and(u8::is_ascii_digit);
-    rest.first() == Some(&b' ') && NUMBERS.contains(&number) && ends
+    rest.first() == Some(&b' ') && REFUSAL_STATUSES.contains(&number) && ends
 }
 
-/// The document that a text begins with, where it may report an error: most
-/// have no key for it, and those are not taken apart.
-fn document(text: &str) -> Option<Value> {
+/// The document at the beginning of a text, if it may report an error. Most documents have no key
+/// for errors, and these are not parsed.
+fn error_document(text: &str) -> Option<Value> {
     let mut quoted = text.as_bytes().split(|byte| *byte == b'"').skip(1);
-    let tells = |part: &[u8]| match part.first() {
+    let is_error_key = |part: &[u8]| match part.first() {
         Some(b'c' | b'd' | b'e' | b'f' | b'm' | b'r' | b't') => {
             part == b"errors"
                 || part == b"fault"
-                || MESSAGES.iter().any(|key| key.as_bytes() == part)
+                || MESSAGE_KEYS.iter().any(|key| key.as_bytes() == part)
         }
         _ => false,
     };
-    if !quoted.any(tells) {
+    if !quoted.any(is_error_key) {
         return None;
     }
     serde_json::Deserializer::from_str(text).into_iter().next()?.ok()
 }
 
-/// Keys of a document that say what went wrong.
-const MESSAGES: [&str; 8] =
+/// The keys of a document that contain the error message.
+const MESSAGE_KEYS: [&str; 8] =
     ["message", "error", "error_description", "detail", "title", "msg", "reason", "code"];
 
-/// Keys of a document that say it by a number.
-const STATUSES: [&str; 5] = ["status", "code", "statusCode", "status_code", "http_status"];
+/// The keys of a document that contain a status number.
+const STATUS_KEYS: [&str; 5] = ["status", "code", "statusCode", "status_code", "http_status"];
 
-/// Whether a document reports that the caller has no right.
+/// Whether a document reports that the caller has no permission.
 fn is_error_document(document: &Value) -> bool {
     let document = match document {
         Value::Array(items) => match items.as_slice() {
@@ -151,105 +156,112 @@ fn is_error_document(document: &Value) -> bool {
         Some(_) => true,
     };
     let parts = || [Some(document), inner].into_iter().flatten();
-    let says = |part: &Value| MESSAGES.iter().any(|key| part.get(*key).is_some_and(is_message));
-    let numbered = |part: &Value| STATUSES.iter().any(|key| part.get(*key).is_some_and(is_status));
-    parts().any(says) || (reports && parts().any(numbered))
+    let has_message = |part: &Value| {
+        MESSAGE_KEYS.iter().any(|key| part.get(*key).is_some_and(is_refusal_message))
+    };
+    let has_status =
+        |part: &Value| STATUS_KEYS.iter().any(|key| part.get(*key).is_some_and(is_refusal_status));
+    parts().any(has_message) || (reports && parts().any(has_status))
 }
 
-fn is_status(value: &Value) -> bool {
+fn is_refusal_status(value: &Value) -> bool {
     match value {
         Value::Number(number) => {
             number.as_u64().is_some_and(|number| [401, 403, 407].contains(&number))
         }
-        Value::String(text) => NUMBERS.contains(&text.as_bytes()),
+        Value::String(text) => REFUSAL_STATUSES.contains(&text.as_bytes()),
         _ => false,
     }
 }
 
-/// Whether a message begins with a refusal: elsewhere it may only be mentioned.
-fn is_message(value: &Value) -> bool {
+/// Whether a message begins with a refusal. In the middle of a message it may only be mentioned.
+fn is_refusal_message(value: &Value) -> bool {
     let Some(text) = value.as_str() else { return false };
     let text = text.trim_ascii().to_ascii_lowercase();
     let text = text.as_bytes();
     let first = text.first().copied().unwrap_or_default();
-    let begins = |word: &&str| stands(text, 0, word.as_bytes()) && !goes_on(text, word.len());
-    words(first).iter().any(begins)
-        || (first.is_ascii_digit() && is_number(text, 0))
-        || is_alone(text, &ALONE)
-        || is_alone(text, &ALONE_IN_DOCUMENTS)
+    let begins = |word: &&str| {
+        is_whole_word_at(text, 0, word.as_bytes()) && !is_start_of_sentence(text, word.len())
+    };
+    refusal_phrases(first).iter().any(begins)
+        || (first.is_ascii_digit() && is_refusal_status_at(text, 0))
+        || is_complete_phrase(text, &COMPLETE_PHRASES)
+        || is_complete_phrase(text, &COMPLETE_PHRASES_IN_DOCUMENTS)
 }
 
-/// Whether one word is the subject of a longer sentence: `unauthorized access is …`.
-fn goes_on(text: &[u8], length: usize) -> bool {
+/// Whether a single word is the subject of a longer sentence: `unauthorized access is …`.
+fn is_start_of_sentence(text: &[u8], length: usize) -> bool {
     let one = !text.get(..length).unwrap_or_default().contains(&b' ');
     let rest = text.get(length..).unwrap_or_default();
     one && matches!(rest, [b' ', next, ..] if next.is_ascii_alphanumeric())
 }
 
-/// Whether nothing else is said, up to the end of the sentence.
-fn is_alone(text: &[u8], words: &[&str]) -> bool {
+/// Whether the sentence consists only of one of the phrases.
+fn is_complete_phrase(text: &[u8], words: &[&str]) -> bool {
     let ends = |rest: &[u8]| matches!(rest.first(), None | Some(b'.' | b':' | b',' | b'!' | b'('));
     words.iter().any(|word| text.strip_prefix(word.as_bytes()).is_some_and(ends))
 }
 
-/// What an error says, without what kind of error it is: `error: …`, `gh: …`.
-fn behind_label(line: &[u8]) -> &[u8] {
+/// The text of an error without its label: `error: …`, `gh: …`.
+fn without_label(line: &[u8]) -> &[u8] {
     let label = line.windows(2).position(|two| two == b": ");
     label.and_then(|at| line.get(at + 2..)).unwrap_or(line)
 }
 
-/// Whether a number stands here by which a protocol refuses, and is meant so:
-/// by the word before it, or by the one after it.
-fn is_number(line: &[u8], at: usize) -> bool {
+/// Whether a status number of a refusal is at this position. The word before or after it must show
+/// that it is a status number.
+fn is_refusal_status_at(line: &[u8], at: usize) -> bool {
     let (before, rest) = line.split_at_checked(at).unwrap_or((line, b""));
     let Some((number, after)) = rest.split_at_checked(3) else { return false };
-    if !NUMBERS.contains(&number) || after.first().is_some_and(|byte| is_of_name(*byte)) {
+    if !REFUSAL_STATUSES.contains(&number) || after.first().is_some_and(|byte| is_name_byte(*byte))
+    {
         return false;
     }
     let next: &[u8] = after.strip_prefix(b" ").unwrap_or_default();
     let named =
         [b"unauthorized".as_slice(), b"forbidden", b"client error", b"proxy authentication"];
     if named.iter().any(|word| next.starts_with(word)) {
-        return !before.last().is_some_and(|byte| is_of_name(*byte));
+        return !before.last().is_some_and(|byte| is_name_byte(*byte));
     }
     let word = before.trim_ascii_end();
     let word = word.strip_suffix(b":").unwrap_or(word);
-    let ends_in = |known: &&[u8]| {
-        word.strip_suffix(*known).is_some_and(|rest| !rest.last().is_some_and(|b| is_of_name(*b)))
+    let ends_in = |word_before: &&[u8]| {
+        word.strip_suffix(*word_before)
+            .is_some_and(|rest| !rest.last().is_some_and(|b| is_name_byte(*b)))
     };
-    // `error: 401 tests failed` counts something.
+    // The number in `error: 401 tests failed` is a count.
     let counts = next.first().is_some_and(u8::is_ascii_alphabetic);
     [b"http".as_slice(), b"status", b"status code"].iter().any(ends_in)
         || ([b"error".as_slice(), b"code", b"code e"].iter().any(ends_in) && !counts)
 }
 
-/// Whether a word stands in a line, and is no part of a longer one.
-fn stands(line: &[u8], at: usize, word: &[u8]) -> bool {
+/// Whether a word is at this position and is not part of a longer word.
+fn is_whole_word_at(line: &[u8], at: usize, word: &[u8]) -> bool {
     let (before, rest) = line.split_at_checked(at).unwrap_or((line, b""));
-    let bound = |byte: Option<&u8>| !byte.is_some_and(|byte| is_of_name(*byte));
+    let bound = |byte: Option<&u8>| !byte.is_some_and(|byte| is_name_byte(*byte));
     rest.strip_prefix(word).is_some_and(|after| bound(before.last()) && bound(after.first()))
 }
 
-fn find(line: &[u8], word: &[u8]) -> bool {
+fn contains_bytes(line: &[u8], word: &[u8]) -> bool {
     line.windows(word.len()).any(|window| window == word)
 }
 
-const fn is_of_name(byte: u8) -> bool {
+const fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'#')
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::error::classify;
-    use crate::event::Status;
+    use super::super::error::classify_error;
+    use crate::event::CallStatus;
 
-    /// Whether a text is taken for a refusal, with an exit code or without one.
+    /// Whether a text counts as a refusal.
     fn refused(text: &str, exit_code: Option<i64>) -> bool {
-        classify(text, Status::Ok, exit_code).is_some_and(|error| error.protocol)
+        classify_error(text, CallStatus::Ok, exit_code).is_some_and(|error| error.protocol)
     }
 
     #[test]
-    fn an_answer_that_is_a_refusal_is_one_although_the_call_is_fine() {
+    fn an_answer_of_a_successful_call_can_be_a_refusal() {
         for text in [
             r#"{"error":{"code":401,"message":"Unauthorized"}}"#,
             r#"{"message":"Bad credentials","status":"401"}"#,
@@ -274,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_says_it_in_many_ways() {
+    fn refusals_with_different_wording_are_recognised() {
         for text in [
             "curl: (22) The requested URL returned error: 401",
             "gh: Bad credentials (HTTP 401)",
@@ -296,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_mentions_a_refusal_is_none() {
+    fn a_text_that_only_mentions_a_refusal_is_not_one() {
         for text in [
             "if response.status == 401:\n    raise Unauthorized()",
             "src/api.rs:12: HTTP/1.1 401 Unauthorized",
@@ -335,8 +347,8 @@ mod tests {
     }
 
     #[test]
-    fn refusals_are_one_class_whatever_else_they_say() {
-        let class = |text: &str| classify(text, Status::Ok, Some(1));
+    fn all_refusals_have_the_same_class() {
+        let class = |text: &str| classify_error(text, CallStatus::Ok, Some(1));
         let one = class(r#"{"error":{"code":401,"message":"Unauthorized"},"id":"a1"}"#);
         assert_eq!(one, class("HTTP/2 401 \r\nx-request-id: 77\r\n\r\nno"));
         assert_eq!(one, class("gh: Bad credentials (HTTP 401)"));

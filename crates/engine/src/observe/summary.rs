@@ -1,14 +1,12 @@
-//! What a test runner or a builder says at its end, read from a tool's result.
+//! The summary that a test runner or a builder prints at the end, parsed from a tool's result.
 //!
-//! An agent is told "2 failed, 40 passed" and so must the guards be: whether
-//! tests pass after a change, whether fewer fail than before. A text is read
-//! line by line, once, and only its last part if it is long. What is not
-//! understood is unknown, never guessed: a run that failed must not be taken
-//! for one that passed, however its output was cut.
+//! The agent sees "2 failed, 40 passed", and the guards need the same information: whether tests
+//! pass after a change, and whether fewer tests fail than before. The text is read once, line by
+//! line, and only its last part if it is long. A summary that is not understood is unknown and
+//! never guessed: a failed run must not count as passed, however its output was cut.
 //!
-//! A text is only a text. A file that is printed and tells of a test run looks
-//! like one, so whoever rests a decision on a summary must know from the
-//! command that tests were run, and that the end of their output was kept
+//! A file that is printed can contain text that looks like a test run. So code that decides on a
+//! summary must check that the command ran tests and that the end of their output was not dropped
 //! (`| head` drops it).
 
 mod build;
@@ -30,35 +28,36 @@ mod xml;
 
 use serde::{Deserialize, Serialize};
 
-use self::runners::Runners;
-use self::text::Line;
+use self::runners::RunnerParsers;
+use self::text::OutputLine;
 
-/// What a result says of the tests and builds that were run.
+/// The summaries of the tests and builds in a result.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summaries {
-    /// The test runs in it, added.
+    /// The sum of all test runs in it.
     pub tests: Option<TestSummary>,
-    /// How building went, where the text leaves no doubt.
+    /// How the build ended, if the text is unambiguous.
     pub build: Option<BuildOutcome>,
 }
 
-/// What a test run came to. Several runs in one output are added.
+/// The summary of a test run. Several runs in one output are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TestSummary {
-    /// Whose words they are; of several, the first that failed, else the first.
-    pub runner: Runner,
-    /// How many tests passed, if the runner says so: `go test` does not.
+    /// The runner that printed it. If there are several, the first that failed, otherwise the
+    /// first.
+    pub runner: TestRunner,
+    /// How many tests passed, if the runner prints it; `go test` does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passed: Option<u64>,
-    /// How many failed, those included that could not be run: at least so many.
+    /// The minimum number of failed tests, including those that could not be run.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failed: u64,
-    /// How many were skipped, ignored, left for later, or expected to fail.
+    /// How many tests were skipped, ignored, postponed, or expected to fail.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub skipped: u64,
-    /// Whether the run came to its end, as far as its text shows. Only then can
-    /// its counts be compared with another run's.
+    /// Whether the text shows that the run finished. Only then can its counts be compared with
+    /// those of another run.
     pub complete: bool,
 }
 
@@ -67,19 +66,19 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// What to make of a test run.
+/// The judgement of a test run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TestVerdict {
-    /// Tests were run to the end, and none failed.
+    /// All tests were run and none failed.
     Passing,
-    /// At least one failed, or could not be built.
+    /// At least one failed or could not be built.
     Failing,
-    /// None was run, or the end is missing.
+    /// No test was run, or the end of the output is missing.
     Unknown,
 }
 
 impl TestSummary {
-    /// What to make of it.
+    /// The judgement of this run.
     pub fn verdict(&self) -> TestVerdict {
         if self.failed > 0 {
             TestVerdict::Failing
@@ -90,8 +89,8 @@ impl TestSummary {
         }
     }
 
-    /// Two runs as one.
-    fn and(self, other: Self) -> Self {
+    /// The sum of two runs.
+    fn combine(self, other: Self) -> Self {
         let runner = if self.failed == 0 && other.failed > 0 { other.runner } else { self.runner };
         Self {
             runner,
@@ -103,28 +102,28 @@ impl TestSummary {
     }
 }
 
-/// Adds a run to those that were heard before.
-fn add(heard: &mut Option<TestSummary>, run: TestSummary) {
-    *heard = Some(match heard.take() {
-        Some(before) => before.and(run),
+/// Adds a run to the sum of the earlier ones.
+fn add_run(sum: &mut Option<TestSummary>, run: TestSummary) {
+    *sum = Some(match sum.take() {
+        Some(before) => before.combine(run),
         None => run,
     });
 }
 
 macro_rules! runners {
     ($($(#[$doc:meta])* $variant:ident = $word:literal,)*) => {
-        /// Whose words a summary is made of.
+        /// The test runners whose output is recognised.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-        pub enum Runner {
+        pub enum TestRunner {
             $($(#[$doc])* #[serde(rename = $word)] $variant,)*
         }
 
-        impl Runner {
+        impl TestRunner {
             /// Every runner by its word in a record.
             pub const ALL: &'static [(&'static str, Self)] = &[$(($word, Self::$variant),)*];
 
-            /// Its word in a record.
-            pub fn word(self) -> &'static str {
+            /// The JSON word in a record.
+            pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)* }
             }
         }
@@ -134,13 +133,13 @@ macro_rules! runners {
 runners! {
     /// `pytest`.
     Pytest = "pytest",
-    /// Python's `unittest`, Django's tests among them.
+    /// Python's `unittest`, including Django's tests.
     Unittest = "unittest",
     /// `cargo test`.
     CargoTest = "cargo_test",
     /// `cargo nextest`.
     Nextest = "nextest",
-    /// `go test`, and `gotestsum` around it.
+    /// `go test`, also run by `gotestsum`.
     GoTest = "go_test",
     /// `jest`.
     Jest = "jest",
@@ -150,9 +149,9 @@ runners! {
     Node = "node",
     /// `mocha`.
     Mocha = "mocha",
-    /// Anything that speaks the Test Anything Protocol.
+    /// Any program that prints the Test Anything Protocol.
     Tap = "tap",
-    /// `JUnit` by itself, under Maven's surefire or under Ant, and reports in its XML.
+    /// `JUnit` on its own, under Maven's surefire or under Ant, and reports in its XML format.
     Junit = "junit",
     /// Gradle's test tasks.
     Gradle = "gradle",
@@ -164,67 +163,68 @@ runners! {
     Ctest = "ctest",
 }
 
-/// How building went.
+/// How a build ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BuildOutcome {
-    /// It came to its end.
+    /// It finished.
     Ok,
-    /// It did not.
+    /// It failed.
     Failed,
 }
 
-/// One runner's words, heard line by line.
-trait Family: Default {
-    /// How lines begin that tell it something, blanks aside. Most lines tell nobody
-    /// anything, and every line of every result is looked at.
-    const FIRST: &'static [u8];
-    /// Whether the next line may tell it something, however it begins.
-    fn awaits(&self) -> bool {
+/// Parses the output of one kind of runner, line by line.
+trait RunnerParser: Default {
+    /// The first bytes (without indentation) of the lines that this parser needs. Every line of
+    /// every result is checked, and most lines are needed by no parser.
+    const FIRST_BYTES: &'static [u8];
+    /// Whether this parser needs the next line, whatever its first byte is.
+    fn needs_next_line(&self) -> bool {
         false
     }
-    /// Hears a line.
-    fn line(&mut self, line: &Line<'_>);
-    /// What they came to; `None` if they were not the runner's words.
+    /// Reads a line.
+    fn read_line(&mut self, line: &OutputLine<'_>);
+    /// The summary; `None` if the text is not output of this runner.
     fn finish(self) -> Option<TestSummary>;
 }
 
 #[derive(Default)]
-struct Families {
-    runners: Runners,
-    xml: xml::Xml,
-    build: build::Build,
-    /// A program of the run died.
+struct SummaryParsers {
+    runners: RunnerParsers,
+    xml: xml::JunitXmlParser,
+    build: build::BuildParser,
+    /// Whether a program of the run crashed.
     crashed: bool,
-    /// The text has the word somewhere: then its lines are searched, too.
-    errors: bool,
+    /// Whether the text contains the word `error`. Only then are its lines searched for compiler
+    /// errors.
+    mentions_error: bool,
 }
 
-impl Families {
-    fn line(&mut self, line: &Line<'_>) {
+impl SummaryParsers {
+    fn read_line(&mut self, line: &OutputLine<'_>) {
         let Some(first) = line.trimmed.as_bytes().first() else {
-            return self.runners.mocha.blank();
+            return self.runners.mocha.read_empty_line();
         };
         self.crashed |= text::is_crash(line);
-        self.runners.line(line, *first);
-        self.xml.line(line);
-        self.build.line(line, *first, self.errors);
+        self.runners.read_line(line, *first);
+        self.xml.read_line(line);
+        self.build.read_line(line, *first, self.mentions_error);
     }
 
-    /// Lines are left out here, or before all that is heard.
-    fn cut(&mut self) {
-        self.runners.mocha.cut();
-        self.runners.go.cut();
-        self.runners.junit.cut();
+    /// Lines are missing here, or before everything that was read.
+    fn mark_gap(&mut self) {
+        self.runners.mocha.mark_gap();
+        self.runners.go.mark_gap();
+        self.runners.junit.mark_gap();
     }
 
     fn finish(self, cut: bool) -> Summaries {
         let build = self.build.finish();
-        let mut tests = self.runners.finish().reduce(TestSummary::and);
-        // A report is the same run told twice, where its runner was heard too.
+        let mut tests = self.runners.finish().reduce(TestSummary::combine);
+        // If the output of the runner was read too, its XML report repeats the same run.
         tests = tests.or_else(|| self.xml.finish());
         if let Some(tests) = &mut tests {
-            // Where something else went wrong, not all of it was told.
+            // If the build failed although no test did, the summary is not the whole result.
             let hidden = tests.failed == 0 && build == Some(BuildOutcome::Failed);
             tests.complete &= !cut && !hidden && !self.crashed;
         }
@@ -232,27 +232,27 @@ impl Families {
     }
 }
 
-/// Reads what runners and builders say in a tool's result. The work is bounded
-/// however long the text is.
-pub fn summaries(text: &str) -> Summaries {
-    let mut families = Families::default();
-    let parts = text::Parts::of(text);
-    text::each_line(parts.head, |line| families.xml.line(line));
+/// Reads the summaries of runners and builders in a tool's result. The work is bounded, whatever
+/// the length of the text is.
+pub fn parse_summaries(text: &str) -> Summaries {
+    let mut families = SummaryParsers::default();
+    let parts = text::TextParts::of(text);
+    text::each_line(parts.head, |line| families.xml.read_line(line));
     if parts.clipped {
-        families.xml.gap();
-        families.cut();
+        families.xml.mark_gap();
+        families.mark_gap();
     }
-    families.errors = parts.tail.contains("error");
+    families.mentions_error = parts.tail.contains("error");
     let mut cut = false;
     text::each_line(&parts.tail, |line| {
         let mark = text::is_cut_mark(line.trimmed);
         if mark {
-            families.cut();
+            families.mark_gap();
         }
-        // Only a mark behind the last words hides the end.
+        // A cut mark hides the end only if no text follows it.
         cut = mark || cut && line.trimmed.is_empty();
-        families.line(line);
+        families.read_line(line);
     });
-    families.runners.mocha.end(!parts.tail.ends_with(['\n', '\r']));
+    families.runners.mocha.mark_trimmed(!parts.tail.ends_with(['\n', '\r']));
     families.finish(cut)
 }

@@ -1,4 +1,4 @@
-//! Session time: it starts at zero and never runs back.
+//! Session time: it starts at zero and never runs backwards.
 
 use alloc::string::String;
 
@@ -8,71 +8,71 @@ use crate::event::Event;
 use crate::facts::{Facts, Now};
 use crate::time::Timestamp;
 
-/// How long a session has lasted, whatever the clocks of its machines did.
+/// How long a session has lasted, independently of clock changes on its machines.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Clock {
+pub(crate) struct SessionClock {
     started_ms: i64,
     elapsed_ms: u64,
-    last: Option<Reading>,
+    last: Option<ClockReading>,
 }
 
-/// The latest reading; the boot id is kept short, only equality matters.
+/// The latest clock reading. The boot id is stored as a hash, because only equality matters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Reading {
+struct ClockReading {
     wall_ms: i64,
     boot: Option<(u64, u64)>,
 }
 
-impl Clock {
+impl SessionClock {
     /// The clock after an event.
     pub(crate) fn after(&self, event: &Event, facts: &Facts) -> Self {
-        let reading = Reading::of(event.at, &facts.now);
+        let reading = ClockReading::of(event.at, &facts.now);
         let Some(last) = &self.last else {
             return Self { started_ms: reading.wall_ms, elapsed_ms: 0, last: Some(reading) };
         };
-        let passed_ms = last.passed_ms(&reading);
-        // The wall clock is remembered at its furthest, so that a jump back and
-        // forth is not counted twice.
+        let passed_ms = last.ms_until(&reading);
+        // The wall clock is stored at its highest value, so that a jump back and forth is not
+        // counted twice.
         let wall_ms = reading.wall_ms.max(last.wall_ms);
         Self {
             started_ms: self.started_ms,
             elapsed_ms: self.elapsed_ms.saturating_add(passed_ms),
-            last: Some(Reading { wall_ms, boot: reading.boot }),
+            last: Some(ClockReading { wall_ms, boot: reading.boot }),
         }
     }
 
-    /// When the session began.
+    /// The start of the session.
     pub(crate) fn started(&self) -> Timestamp {
         Timestamp::from_ms(self.started_ms)
     }
 
-    /// How long it has lasted.
+    /// The duration of the session at its last record.
     pub(crate) fn elapsed_ms(&self) -> u64 {
         self.elapsed_ms
     }
 
-    /// How long it will have lasted if something happens now.
+    /// The duration of the session now.
     pub(crate) fn elapsed_at(&self, now: &Now) -> u64 {
         let passed_ms =
-            self.last.as_ref().map_or(0, |last| last.passed_ms(&Reading::of(None, now)));
+            self.last.as_ref().map_or(0, |last| last.ms_until(&ClockReading::of(None, now)));
         self.elapsed_ms.saturating_add(passed_ms)
     }
 
-    /// What time it is for the session.
+    /// The current time of the session.
     pub(crate) fn now(&self) -> Timestamp {
         self.started().plus_ms(self.elapsed_ms)
     }
 }
 
-impl Reading {
-    /// How much time there is between two of them.
-    fn passed_ms(&self, later: &Self) -> u64 {
+impl ClockReading {
+    /// The time between two readings.
+    fn ms_until(&self, later: &Self) -> u64 {
         match (self.boot, later.boot) {
             (Some((machine, before)), Some((same, after))) if machine == same => {
                 after.saturating_sub(before)
             }
-            // Another machine, a reboot, or a time given by the adapter: the
-            // wall clock is all there is, and where it runs back nothing passed.
+            // Another machine, a reboot, or a time from the adapter: only the wall clock can be
+            // compared. If it runs backwards, no time has passed.
             _ => Timestamp::from_ms(later.wall_ms).ms_since(Timestamp::from_ms(self.wall_ms)),
         }
     }
@@ -83,7 +83,7 @@ impl Reading {
             None => Self {
                 wall_ms: now.wall.as_ms(),
                 boot: (now.boot_id != String::new())
-                    .then(|| (super::short(&now.boot_id), now.boot_ms)),
+                    .then(|| (super::short_hash(&now.boot_id), now.boot_ms)),
             },
         }
     }
@@ -95,7 +95,7 @@ mod tests {
     use crate::event::{EventKind, SessionEnded};
     use crate::id::{ActorId, SessionId};
 
-    fn tick(clock: &Clock, wall: i64, boot: Option<(&str, u64)>) -> Clock {
+    fn tick(clock: &SessionClock, wall: i64, boot: Option<(&str, u64)>) -> SessionClock {
         let event = Event {
             session: SessionId::parse("s").unwrap(),
             id: None,
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn boot_time_counts_while_the_wall_clock_jumps() {
-        let clock = tick(&Clock::default(), 1_000, Some(("a", 50)));
+        let clock = tick(&SessionClock::default(), 1_000, Some(("a", 50)));
         let clock = tick(&clock, 900_000, Some(("a", 60)));
         assert_eq!(clock.elapsed_ms(), 10);
         let clock = tick(&clock, 0, Some(("a", 80)));
@@ -119,31 +119,35 @@ mod tests {
     }
 
     #[test]
-    fn while_nothing_happens_time_goes_on_from_the_last_event() {
+    fn time_continues_from_the_last_event() {
         let now = |wall: i64, boot_ms: u64| Now {
             wall: Timestamp::from_ms(wall),
             boot_id: "a".into(),
             boot_ms,
         };
-        assert_eq!(Clock::default().elapsed_at(&now(5_000, 5_000)), 0);
-        let clock = tick(&Clock::default(), 1_000, Some(("a", 50)));
+        assert_eq!(SessionClock::default().elapsed_at(&now(5_000, 5_000)), 0);
+        let clock = tick(&SessionClock::default(), 1_000, Some(("a", 50)));
         let clock = tick(&clock, 1_010, Some(("a", 60)));
         for wall in [i64::from(i32::MIN), 0, 1_800_000_000_000, i64::MAX / 2] {
             assert_eq!(clock.elapsed_at(&now(wall, 70)), 20, "a wall clock that jumps");
         }
-        assert_eq!(clock.elapsed_at(&now(0, 10)), 10, "a clock that runs back takes nothing away");
+        assert_eq!(
+            clock.elapsed_at(&now(0, 10)),
+            10,
+            "a clock that runs backwards does not shorten the duration"
+        );
     }
 
     #[test]
     fn after_a_reboot_the_wall_clock_counts() {
-        let clock = tick(&Clock::default(), 1_000, Some(("a", 50)));
+        let clock = tick(&SessionClock::default(), 1_000, Some(("a", 50)));
         let clock = tick(&clock, 5_000, Some(("b", 3)));
         assert_eq!(clock.elapsed_ms(), 4_000);
     }
 
     #[test]
     fn a_wall_clock_that_jumps_back_and_forth_counts_once() {
-        let clock = tick(&Clock::default(), 10_000, None);
+        let clock = tick(&SessionClock::default(), 10_000, None);
         let clock = tick(&clock, 4_000, None);
         assert_eq!(clock.elapsed_ms(), 0);
         let clock = tick(&clock, 10_500, None);

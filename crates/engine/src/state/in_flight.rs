@@ -1,4 +1,4 @@
-//! Calls that were allowed and have not come back.
+//! Calls that may run and have no result yet.
 
 use alloc::collections::VecDeque;
 use alloc::string::String;
@@ -7,129 +7,130 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest128;
-use crate::guards::dirty::Bits;
-use crate::guards::loops::Opened;
+use crate::guards::dirty::CallBits;
+use crate::guards::loops::OpenCallSignature;
 use crate::id::{ActorId, CallId};
-use crate::state::Part;
-use crate::tool::Kind;
+use crate::state::FilePart;
+use crate::tool::ToolKind;
 
 /// How many calls may be open at once.
 const CALLS_MAX: usize = 64;
 
-/// How much room they may take: plenty, unless their names are made to be long.
-const BYTES_MAX: usize = 20 * 1024;
+/// The maximum number of bytes of the table. Only extremely long names exceed it.
+const TABLE_BYTES_MAX: usize = 20 * 1024;
 
-/// What a call takes besides its names and files.
+/// The bytes of a call without its names and files.
 const CALL_BYTES: usize = 80;
 
-/// How much room the files that open calls name may take.
+/// The maximum number of bytes of the file names in open calls.
 const FILES_BYTES_MAX: usize = 8 * 1024;
 
 /// The open calls, oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct InFlight(VecDeque<Call>);
+pub(crate) struct InFlight(VecDeque<InFlightCall>);
 
 /// An open call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Call {
+pub(crate) struct InFlightCall {
     pub(crate) id: Option<CallId>,
     pub(crate) actor: ActorId,
-    /// The tool by its declared name.
+    /// The declared name of the tool.
     pub(crate) tool: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ToolKind,
     pub(crate) args: Option<Digest128>,
-    /// Whether it only runs if a person says so.
-    pub(crate) asked: bool,
-    /// What it may do to the workspace.
-    pub(crate) changes: Changes,
-    /// Whether files that are remembered were seen to have changed in it.
-    pub(crate) changed: bool,
-    /// What to look at when it comes back.
-    pub(crate) files: Vec<Noted>,
-    /// Tools that its success proves.
-    pub(crate) proves: Vec<Proof>,
+    /// Whether it runs only after a person's approval.
+    pub(crate) needs_approval: bool,
+    /// Whether it may change the workspace.
+    pub(crate) changes: ChangeCertainty,
+    /// Whether remembered files changed during the call.
+    pub(crate) saw_change: bool,
+    /// The files to update when the result arrives.
+    pub(crate) files: Vec<CallFile>,
+    /// The tools that count as run successfully if this call succeeds.
+    pub(crate) proofs: Vec<ToolProof>,
     /// The epoch in which it began.
     pub(crate) epoch: u64,
-    /// What custom policies want back with its result, by their number.
+    /// The data that custom policies want to receive with its result, by the number of the policy.
     pub(crate) carried: Vec<(u16, String)>,
-    /// What its result will be compared by.
-    pub(crate) opened: Opened,
-    /// What it changes and checks.
-    pub(crate) bits: Bits,
+    /// The data with which its result will be compared.
+    pub(crate) opened: OpenCallSignature,
+    /// Which code it changes, and which checks it runs.
+    pub(crate) bits: CallBits,
 }
 
-/// A tool that a call runs, and that succeeded if the call does.
+/// A tool that a call runs. It succeeds if the call succeeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Proof {
-    /// Its number in the definition.
+pub(crate) struct ToolProof {
+    /// The index of the tool in the definition.
     pub(crate) tool: u16,
-    /// Whether it runs after everything that the call changes by other means.
-    pub(crate) after: bool,
+    /// Whether it runs after all other changes of the call.
+    pub(crate) is_after_changes: bool,
 }
 
-/// What a call may do to the workspace.
+/// Whether a call may change the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Changes {
-    /// Nothing.
+pub(crate) enum ChangeCertainty {
+    /// It changes nothing.
     Nothing,
-    /// Something, but it is declared to be a check.
-    Unseen,
-    /// Perhaps something: what is remembered of files tells.
+    /// It may change something, but it is declared as a check, so the change is ignored.
+    Ignored,
+    /// It may change something. Comparing the remembered files shows whether it did.
     Perhaps,
-    /// Something.
+    /// It changes something.
     Surely,
 }
 
 /// A file that a call names.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Noted {
-    /// Its canonical path.
+pub(crate) struct CallFile {
+    /// The canonical path.
     pub(crate) path: String,
-    pub(crate) did: Did,
+    pub(crate) access: FileAccess,
 }
 
-/// What a call does to a file that it names.
+/// What a call does to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Did {
-    /// Shows a part of it. `sure` says whether that counts even if the call
-    /// fails; none where it does not count at all.
-    Saw {
-        part: Part,
+pub(crate) enum FileAccess {
+    /// It shows a part of the file. `sure` tells whether that counts even if the call fails; `None`
+    /// means that it never counts.
+    Showed {
+        part: FilePart,
         sure: Option<bool>,
     },
-    /// Searches it with everything below it.
+    /// It searches the file, or everything below the directory.
     Searched {
         sure: Option<bool>,
     },
     Wrote,
-    /// Brings another version of it.
+    /// It replaces the file with another version.
     Changed,
     Appended,
     Removed,
-    /// Is another name for something that was there.
+    /// It gives an existing file this name.
     Named,
 }
 
-impl Call {
-    /// Whether the workspace is another after it.
+impl InFlightCall {
+    /// Whether it changed the workspace.
     pub(crate) fn mutates(&self) -> bool {
-        self.changes == Changes::Surely || (self.changes == Changes::Perhaps && self.changed)
+        self.changes == ChangeCertainty::Surely
+            || (self.changes == ChangeCertainty::Perhaps && self.saw_change)
     }
 
-    /// Whether code is another after it, or may be.
+    /// Whether it changed code, or may have changed code.
     pub(crate) fn changes_code(&self) -> bool {
-        (self.mutates() && self.bits.code) || self.bits.hides_code()
+        (self.mutates() && self.bits.code) || self.bits.may_change_code_unseen()
     }
 
-    /// About how much room it takes.
+    /// The approximate number of bytes of the entry.
     fn bytes(&self) -> usize {
         let id = self.id.as_ref().map_or(0, |id| id.as_str().len());
         let names = id + self.actor.as_str().len() + self.tool.len() + self.opened.shown.len();
         let carried: usize = self.carried.iter().map(|(_, text)| text.len() + 4).sum();
-        names + carried + self.files_bytes() + 4 * self.proves.len() + CALL_BYTES
+        names + carried + self.files_bytes() + 4 * self.proofs.len() + CALL_BYTES
     }
 
-    /// How much room its files take.
+    /// The approximate number of bytes of its files.
     fn files_bytes(&self) -> usize {
         self.files.iter().map(|noted| noted.path.len() + 16).sum()
     }
@@ -141,22 +142,22 @@ impl InFlight {
         self.0.iter().any(|call| call.id.as_ref() == Some(id))
     }
 
-    /// Whether a call is open and runs, whatever a person says.
-    pub(crate) fn is_open(&self, id: &CallId) -> bool {
-        self.0.iter().any(|call| !call.asked && call.id.as_ref() == Some(id))
+    /// Whether a call is open and does not wait for approval.
+    pub(crate) fn is_running(&self, id: &CallId) -> bool {
+        self.0.iter().any(|call| !call.needs_approval && call.id.as_ref() == Some(id))
     }
 
-    /// Opens a call and gives back the oldest where there are too many.
-    pub(crate) fn insert(&mut self, mut call: Call) -> Vec<Call> {
-        let open: usize = self.0.iter().map(Call::files_bytes).sum();
+    /// Adds a call. The oldest calls are removed and returned if there are too many.
+    pub(crate) fn insert(&mut self, mut call: InFlightCall) -> Vec<InFlightCall> {
+        let open: usize = self.0.iter().map(InFlightCall::files_bytes).sum();
         if open + call.files_bytes() > FILES_BYTES_MAX {
-            // What does not fit is not learnt: those files have to be read again.
+            // If the files do not fit, they are dropped, and the agent has to read them again.
             call.files.clear();
         }
         self.0.push_back(call);
-        let mut bytes: usize = self.0.iter().map(Call::bytes).sum();
+        let mut bytes: usize = self.0.iter().map(InFlightCall::bytes).sum();
         let mut oldest = Vec::new();
-        while self.0.len() > CALLS_MAX || (bytes > BYTES_MAX && self.0.len() > 1) {
+        while self.0.len() > CALLS_MAX || (bytes > TABLE_BYTES_MAX && self.0.len() > 1) {
             let Some(call) = self.0.pop_front() else { break };
             bytes = bytes.saturating_sub(call.bytes());
             oldest.push(call);
@@ -164,26 +165,29 @@ impl InFlight {
         oldest
     }
 
-    /// The call that a result belongs to: by its id, or, where the client gives
-    /// none, the first of that tool with those arguments.
-    pub(crate) fn find(&self, key: Key<'_>) -> Option<&Call> {
-        self.0.iter().find(|call| key.opens(call))
+    /// The call to which a result belongs: by its id. For clients without ids, it is the first call
+    /// of this tool with these arguments.
+    pub(crate) fn find(&self, key: CallKey<'_>) -> Option<&InFlightCall> {
+        self.0.iter().find(|call| key.identifies(call))
     }
 
-    /// The same, to add to it.
-    pub(crate) fn find_mut(&mut self, key: Key<'_>) -> Option<&mut Call> {
-        self.0.iter_mut().find(|call| key.opens(call))
+    /// The same, mutable.
+    pub(crate) fn find_mut(&mut self, key: CallKey<'_>) -> Option<&mut InFlightCall> {
+        self.0.iter_mut().find(|call| key.identifies(call))
     }
 
-    /// Closes a call.
-    pub(crate) fn remove(&mut self, key: Key<'_>) -> Option<Call> {
-        let at = self.0.iter().position(|call| key.opens(call))?;
+    /// Removes a call.
+    pub(crate) fn remove(&mut self, key: CallKey<'_>) -> Option<InFlightCall> {
+        let at = self.0.iter().position(|call| key.identifies(call))?;
         self.0.remove(at)
     }
 
-    /// Closes calls of which nobody knows how they ended.
-    pub(crate) fn take(&mut self, is_lost: impl Fn(&Call) -> bool) -> VecDeque<Call> {
-        // Mostly there are none, and nothing has to be moved.
+    /// Removes the calls whose result can no longer arrive.
+    pub(crate) fn remove_lost(
+        &mut self,
+        is_lost: impl Fn(&InFlightCall) -> bool,
+    ) -> VecDeque<InFlightCall> {
+        // Usually there are none, and nothing is moved.
         if !self.0.iter().any(&is_lost) {
             return VecDeque::new();
         }
@@ -192,38 +196,38 @@ impl InFlight {
         lost
     }
 
-    /// An open call that may be changing the workspace just now.
-    pub(crate) fn mutating(&self) -> Option<&Call> {
-        self.0.iter().find(|call| !call.asked && call.mutates())
+    /// An open call that may currently change the workspace.
+    pub(crate) fn find_mutating(&self) -> Option<&InFlightCall> {
+        self.0.iter().find(|call| !call.needs_approval && call.mutates())
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Call> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &InFlightCall> {
         self.0.iter()
     }
 
-    /// The same, to change them.
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Call> {
+    /// The same, mutable.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut InFlightCall> {
         self.0.iter_mut()
     }
 }
 
-/// What a result says about the call it belongs to.
+/// The identification of a call in its result.
 #[derive(Clone, Copy)]
-pub(crate) enum Key<'a> {
+pub(crate) enum CallKey<'a> {
     Id(&'a CallId),
-    /// A tool by its declared name, and its arguments.
-    Called(&'a str, Digest128),
-    Nothing,
+    /// The declared name of the tool, and the arguments.
+    ToolAndArgs(&'a str, Digest128),
+    Unknown,
 }
 
-impl Key<'_> {
-    fn opens(self, call: &Call) -> bool {
+impl CallKey<'_> {
+    fn identifies(self, call: &InFlightCall) -> bool {
         match self {
             Self::Id(id) => call.id.as_ref() == Some(id),
-            Self::Called(tool, args) => {
+            Self::ToolAndArgs(tool, args) => {
                 call.id.is_none() && call.tool == tool && call.args == Some(args)
             }
-            Self::Nothing => false,
+            Self::Unknown => false,
         }
     }
 }
@@ -231,64 +235,64 @@ impl Key<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guards::loops::Class;
+    use crate::guards::loops::CallClass;
     use alloc::format;
     use alloc::string::ToString;
 
-    fn call(id: Option<&str>, args: &[u8]) -> Call {
-        Call {
+    fn call(id: Option<&str>, args: &[u8]) -> InFlightCall {
+        InFlightCall {
             id: id.map(|id| CallId::parse(id).unwrap()),
             actor: ActorId::main(),
             tool: "t".to_string(),
-            kind: Kind::Other,
+            kind: ToolKind::Other,
             args: Some(Digest128::of(args)),
-            asked: false,
-            changes: Changes::Nothing,
-            changed: false,
+            needs_approval: false,
+            changes: ChangeCertainty::Nothing,
+            saw_change: false,
             files: Vec::new(),
-            proves: Vec::new(),
+            proofs: Vec::new(),
             epoch: 0,
             carried: Vec::new(),
-            opened: Opened {
+            opened: OpenCallSignature {
                 call: Digest128::of(args),
                 coarse: None,
-                class: Class::Other,
+                class: CallClass::Other,
                 batch: 0,
                 shown: String::new(),
             },
-            bits: Bits::default(),
+            bits: CallBits::default(),
         }
     }
 
     #[test]
-    fn the_table_is_bounded_and_gives_back_the_oldest() {
+    fn the_table_is_bounded_and_returns_the_oldest() {
         let mut table = InFlight::default();
         for n in 0..CALLS_MAX {
             assert_eq!(table.insert(call(Some(&format!("c{n}")), b"")), []);
         }
-        let pushed_out = table.insert(call(Some("one more"), b"")).remove(0);
-        assert_eq!(pushed_out.id.unwrap().as_str(), "c0");
+        let removed = table.insert(call(Some("one more"), b"")).remove(0);
+        assert_eq!(removed.id.unwrap().as_str(), "c0");
     }
 
     #[test]
-    fn calls_that_are_made_to_be_large_push_out_others() {
+    fn very_large_calls_remove_older_calls() {
         let mut table = InFlight::default();
         let long = "x".repeat(128);
-        let large = Call { tool: long.clone(), ..call(Some(&long), b"") };
-        let kept = (0..CALLS_MAX).take_while(|_| table.insert(large.clone()).is_empty()).count();
-        assert!((40..CALLS_MAX).contains(&kept), "{kept}");
+        let large = InFlightCall { tool: long.clone(), ..call(Some(&long), b"") };
+        let fitting = (0..CALLS_MAX).take_while(|_| table.insert(large.clone()).is_empty()).count();
+        assert!((40..CALLS_MAX).contains(&fitting), "{fitting}");
         let size = postcard::to_allocvec(&table).unwrap().len();
-        assert!(size <= BYTES_MAX, "{size}");
+        assert!(size <= TABLE_BYTES_MAX, "{size}");
     }
 
     #[test]
-    fn without_ids_the_first_of_the_same_call_comes_back_first() {
+    fn without_ids_a_result_belongs_to_the_first_of_equal_calls() {
         let mut table = InFlight::default();
         for (epoch, args) in [b"a", b"b", b"a"].into_iter().enumerate() {
-            table.insert(Call { epoch: epoch as u64, ..call(None, args) });
+            table.insert(InFlightCall { epoch: epoch as u64, ..call(None, args) });
         }
         let mut close = |args: &[u8]| {
-            table.remove(Key::Called("t", Digest128::of(args))).map(|call| call.epoch)
+            table.remove(CallKey::ToolAndArgs("t", Digest128::of(args))).map(|call| call.epoch)
         };
         assert_eq!(
             [close(b"a"), close(b"a"), close(b"a"), close(b"b")],

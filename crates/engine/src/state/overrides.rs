@@ -1,7 +1,7 @@
 //! Typed overrides that a guard has put in force.
 //!
-//! What a person says about a call is theirs and lies with the questions; these
-//! come from the loop guard, bind one actor, and end when a person speaks.
+//! The answers of people about single calls are stored with the approvals. The overrides here come
+//! from the loop guard, apply to one actor, and end with the next prompt of a person.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -9,38 +9,38 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::{clipped, short};
+use super::{clip_text, short_hash};
 use crate::digest::Digest128;
 use crate::id::ActorId;
-use crate::proposal::{Proposal, Touch};
+use crate::proposal::{FileTouch, Proposal};
 use crate::time::Timestamp;
-use crate::tool::Kind;
+use crate::tool::ToolKind;
 use crate::verdict::{Constraint, ConstraintKind, ConstraintScope, Decision, Violation};
 
-/// How many are in force at a time; the oldest gives way.
+/// How many overrides are in force at a time. If there are more, the oldest is removed.
 const OVERRIDES_MAX: usize = 16;
 
-/// How long a reason is kept.
+/// How many bytes of a reason are stored.
 const REASON_BYTES_MAX: usize = 200;
 
-/// What an override demands.
+/// The demand of an override.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Demand {
-    /// Not this call.
+pub(crate) enum OverrideDemand {
+    /// This call may not run.
     Forbid(Digest128),
-    /// Not this search, until there was another.
+    /// This search may not run until another search has run.
     Widen(Digest128),
-    /// Nothing but this, until it was done once.
-    Force(Wanted),
-    /// So many more calls of a tool.
+    /// Only this action may run, until it has run once.
+    Force(ForcedAction),
+    /// This number of calls of a tool may still run.
     Budget { tool: String, left: u32 },
 }
 
-/// What has to be done next.
+/// The action that must run next.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Wanted {
+pub(crate) enum ForcedAction {
     /// A call of this kind.
-    Kind(Kind),
+    Kind(ToolKind),
     /// A call of this tool.
     Tool(String),
 }
@@ -50,49 +50,49 @@ pub(crate) enum Wanted {
 pub(crate) struct Override {
     pub(crate) number: u32,
     actor: u64,
-    pub(crate) demand: Demand,
-    /// The call that was repeated: that one again is the repeat.
+    pub(crate) demand: OverrideDemand,
+    /// The call that was repeated. The same call counts as a repetition.
     call: Digest128,
     pub(crate) reason: String,
     pub(crate) expires_at: Option<Timestamp>,
-    /// The epoch up to which it makes sense; files that were changed since make
-    /// the same call another one.
+    /// The last epoch in which it is in force. After a change of files, the same call is no longer
+    /// a repetition.
     until_epoch: Option<u64>,
-    /// How often it was disregarded.
+    /// How often it was violated.
     pub(crate) repeats: u16,
-    /// Whether it holds. One that is only observed goes the same way, and binds
-    /// nobody.
+    /// Whether it is enforced. An override that is only observed has the same life cycle but blocks
+    /// nothing.
     pub(crate) enforced: bool,
 }
 
-/// How a call disregards an override.
+/// How a call violates an override.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Breach {
-    /// It is what was repeated.
+pub(crate) enum OverrideBreach {
+    /// It is the repeated call.
     Repeat,
-    /// It is something else that must not be now.
+    /// It is another call that may not run now.
     Other,
 }
 
-/// An override that is still to be numbered and kept.
+/// A new override without a number.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Draft {
-    pub(crate) demand: Demand,
+pub(crate) struct OverrideDraft {
+    pub(crate) demand: OverrideDemand,
     pub(crate) call: Digest128,
     pub(crate) reason: String,
     pub(crate) expires_at: Option<Timestamp>,
     pub(crate) enforced: bool,
 }
 
-impl Draft {
-    /// The constraint as verdicts show it.
-    pub(crate) fn show(&self, number: u32) -> Constraint {
+impl OverrideDraft {
+    /// The constraint in the form of verdicts.
+    pub(crate) fn to_constraint(&self, number: u32) -> Constraint {
         let Self { demand, reason, expires_at, enforced, .. } = self;
-        show(number, demand, reason, (*expires_at, *enforced))
+        make_constraint(number, demand, reason, (*expires_at, *enforced))
     }
 }
 
-impl Demand {
+impl OverrideDemand {
     pub(crate) fn kind(&self) -> ConstraintKind {
         match self {
             Self::Forbid(_) => ConstraintKind::ForbidSignature,
@@ -105,46 +105,44 @@ impl Demand {
     fn is_breached(&self, proposal: &Proposal<'_>, call: &Digest128) -> bool {
         match self {
             Self::Forbid(forbidden) | Self::Widen(forbidden) => forbidden == call,
-            Self::Force(wanted) => !wanted.is(proposal),
-            Self::Budget { tool, left } => {
-                *left == 0 && proposal.tools().any(|known| known.name == tool)
-            }
+            Self::Force(wanted) => !wanted.is_met_by(proposal),
+            Self::Budget { tool, left } => *left == 0 && proposal.tools().any(|it| it.name == tool),
         }
     }
 }
 
-impl Wanted {
-    /// Whether a call is what has to be done.
-    fn is(&self, proposal: &Proposal<'_>) -> bool {
+impl ForcedAction {
+    /// Whether a call is the required action.
+    fn is_met_by(&self, proposal: &Proposal<'_>) -> bool {
         match self {
-            // Whoever has no tool for reading reads with a command.
-            Self::Kind(Kind::Read) if proposal.touches.iter().any(shows) => true,
+            // An agent without a tool for reading reads with a command.
+            Self::Kind(ToolKind::Read) if proposal.touches.iter().any(is_direct_read) => true,
             Self::Kind(kind) => proposal.tools().any(|tool| tool.kind == *kind),
             Self::Tool(name) => proposal.tools().any(|tool| tool.name == name),
         }
     }
 }
 
-/// Whether a file is read, and not merely searched.
-fn shows(touch: &Touch) -> bool {
+/// Whether a file itself is read, as opposed to a recursive search.
+fn is_direct_read(touch: &FileTouch) -> bool {
     !touch.changes() && !touch.recursive
 }
 
 impl Override {
-    /// The constraint as verdicts show it.
-    pub(crate) fn show(&self) -> Constraint {
-        show(self.number, &self.demand, &self.reason, (self.expires_at, self.enforced))
+    /// The constraint in the form of verdicts.
+    pub(crate) fn to_constraint(&self) -> Constraint {
+        make_constraint(self.number, &self.demand, &self.reason, (self.expires_at, self.enforced))
     }
 
-    fn is_over(&self, now: Timestamp, epoch: u64) -> bool {
+    fn has_expired(&self, now: Timestamp, epoch: u64) -> bool {
         self.expires_at.is_some_and(|expiry| now >= expiry)
             || self.until_epoch.is_some_and(|until| epoch > until)
     }
 }
 
-fn show(
+fn make_constraint(
     number: u32,
-    demand: &Demand,
+    demand: &OverrideDemand,
     reason: &str,
     (expires_at, enforced): (Option<Timestamp>, bool),
 ) -> Constraint {
@@ -163,16 +161,22 @@ fn show(
 pub(crate) struct Overrides(Vec<Override>);
 
 impl Overrides {
-    /// Puts an override in force for an actor. `until_epoch` is the epoch that
-    /// the workspace is in once this event is over.
-    pub(crate) fn put(&mut self, number: u32, actor: &ActorId, draft: Draft, until_epoch: u64) {
-        let Draft { demand, call, reason, expires_at, enforced } = draft;
-        let actor = short(actor.as_str());
+    /// Puts an override in force for an actor. `until_epoch` is the epoch of the workspace after
+    /// this event.
+    pub(crate) fn add(
+        &mut self,
+        number: u32,
+        actor: &ActorId,
+        draft: OverrideDraft,
+        until_epoch: u64,
+    ) {
+        let OverrideDraft { demand, call, reason, expires_at, enforced } = draft;
+        let actor = short_hash(actor.as_str());
         if self.0.len() >= OVERRIDES_MAX {
             self.0.remove(0);
         }
-        let until_epoch = (!matches!(demand, Demand::Budget { .. })).then_some(until_epoch);
-        let reason = clipped(reason, REASON_BYTES_MAX);
+        let until_epoch = (!matches!(demand, OverrideDemand::Budget { .. })).then_some(until_epoch);
+        let reason = clip_text(reason, REASON_BYTES_MAX);
         self.0.push(Override {
             number,
             actor,
@@ -186,62 +190,75 @@ impl Overrides {
         });
     }
 
-    /// Whether an actor is under this very demand already.
-    pub(crate) fn holds(&self, actor: &ActorId, draft: &Draft, now: Timestamp, epoch: u64) -> bool {
-        let actor = short(actor.as_str());
-        self.in_force(now, epoch).any(|known| {
-            let as_much = known.enforced || !draft.enforced;
-            known.actor == actor && known.demand == draft.demand && as_much
+    /// Whether the same demand is already in force for an actor.
+    pub(crate) fn has_demand(
+        &self,
+        actor: &ActorId,
+        draft: &OverrideDraft,
+        now: Timestamp,
+        epoch: u64,
+    ) -> bool {
+        let actor = short_hash(actor.as_str());
+        self.in_force(now, epoch).any(|existing| {
+            let as_much = existing.enforced || !draft.enforced;
+            existing.actor == actor && existing.demand == draft.demand && as_much
         })
     }
 
-    /// The first override that a proposed call disregards, and how; one that
-    /// holds goes before those that are only observed.
-    pub(crate) fn breached(
+    /// The first override that a proposed call violates, and how. Enforced overrides come before
+    /// those that are only observed.
+    pub(crate) fn find_breach(
         &self,
         actor: &ActorId,
         proposal: &Proposal<'_>,
         call: &Digest128,
         (now, epoch): (Timestamp, u64),
-    ) -> Option<(&Override, Breach)> {
-        let actor = short(actor.as_str());
-        let breached =
-            |known: &&Override| known.actor == actor && known.demand.is_breached(proposal, call);
-        let such = || self.in_force(now, epoch).filter(breached);
-        let found = such().find(|known| known.enforced).or_else(|| such().next())?;
-        let repeats = found.call == *call || matches!(found.demand, Demand::Budget { .. });
-        Some((found, if repeats { Breach::Repeat } else { Breach::Other }))
+    ) -> Option<(&Override, OverrideBreach)> {
+        let actor = short_hash(actor.as_str());
+        let breached = |it: &&Override| it.actor == actor && it.demand.is_breached(proposal, call);
+        let candidates = || self.in_force(now, epoch).filter(breached);
+        let found = candidates().find(|it| it.enforced).or_else(|| candidates().next())?;
+        let repeats = found.call == *call || matches!(found.demand, OverrideDemand::Budget { .. });
+        Some((found, if repeats { OverrideBreach::Repeat } else { OverrideBreach::Other }))
     }
 
-    /// An override was disregarded, as an objection says. One that holds counts
-    /// what it held back. One that is only observed counts what ran, and is over
-    /// once it would have ended the session: nothing comes after that.
-    pub(crate) fn repeated(&mut self, by: &Violation) {
+    /// Counts the violation of an override. An enforced override counts the calls it blocked. An
+    /// observed override counts the calls that ran, and is removed when it would have ended the
+    /// session.
+    pub(crate) fn count_breach(&mut self, by: &Violation) {
         let Some(id) = by.location.as_deref() else { return };
-        self.0.retain_mut(|known| {
-            if known.show().id != id || (known.enforced && !by.enforced) {
+        self.0.retain_mut(|existing| {
+            if existing.to_constraint().id != id || (existing.enforced && !by.enforced) {
                 return true;
             }
-            known.repeats = known.repeats.saturating_add(1);
-            known.enforced || by.decision != Decision::Stop
+            existing.repeats = existing.repeats.saturating_add(1);
+            existing.enforced || by.decision != Decision::Stop
         });
     }
 
-    /// A call was let run: budgets shrink, and another search widens.
-    pub(crate) fn ran(&mut self, actor: &ActorId, proposal: &Proposal<'_>, call: &Digest128) {
-        let actor = short(actor.as_str());
-        let searches = proposal.tools().any(|tool| tool.kind == Kind::Search);
-        self.0.retain_mut(|known| {
-            if known.actor != actor {
+    /// Updates the overrides after a call was allowed: budgets decrease, and another search ends a
+    /// demand for one.
+    pub(crate) fn update_after_call(
+        &mut self,
+        actor: &ActorId,
+        proposal: &Proposal<'_>,
+        call: &Digest128,
+    ) {
+        let actor = short_hash(actor.as_str());
+        let searches = proposal.tools().any(|tool| tool.kind == ToolKind::Search);
+        self.0.retain_mut(|existing| {
+            if existing.actor != actor {
                 return true;
             }
-            match &mut known.demand {
-                Demand::Budget { tool, left } if proposal.tools().any(|t| t.name == *tool) => {
+            match &mut existing.demand {
+                OverrideDemand::Budget { tool, left }
+                    if proposal.tools().any(|t| t.name == *tool) =>
+                {
                     *left = left.saturating_sub(1);
                     true
                 }
-                Demand::Widen(forbidden) => !(searches && forbidden != call),
-                Demand::Force(wanted) => !wanted.is(proposal),
+                OverrideDemand::Widen(forbidden) => !(searches && forbidden != call),
+                OverrideDemand::Force(wanted) => !wanted.is_met_by(proposal),
                 _ => true,
             }
         });
@@ -249,37 +266,38 @@ impl Overrides {
 
     /// Whether a constraint is in force.
     pub(crate) fn is_in_force(&self, id: &str, now: Timestamp, epoch: u64) -> bool {
-        self.in_force(now, epoch).any(|known| known.show().id == id)
+        self.in_force(now, epoch).any(|it| it.to_constraint().id == id)
     }
 
     /// Ends a constraint.
-    pub(crate) fn expire(&mut self, id: &str) {
-        self.0.retain(|known| known.show().id != id);
+    pub(crate) fn end_constraint(&mut self, id: &str) {
+        self.0.retain(|it| it.to_constraint().id != id);
     }
 
-    /// A person has spoken to an actor; to the main one, for all.
-    pub(crate) fn human(&mut self, actor: &ActorId) {
-        let id = short(actor.as_str());
-        self.0.retain(|known| !actor.is_main() && known.actor != id);
+    /// Removes the overrides of an actor after a person's prompt. A prompt to the main agent
+    /// removes all overrides.
+    pub(crate) fn remove_for_prompt(&mut self, actor: &ActorId) {
+        let id = short_hash(actor.as_str());
+        self.0.retain(|it| !actor.is_main() && it.actor != id);
     }
 
-    /// Whether there are none.
+    /// Whether there are no overrides.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Forgets what is over.
-    pub(crate) fn tidy(&mut self, now: Timestamp, epoch: u64) {
-        self.0.retain(|known| !known.is_over(now, epoch));
+    /// Removes expired overrides.
+    pub(crate) fn remove_expired(&mut self, now: Timestamp, epoch: u64) {
+        self.0.retain(|it| !it.has_expired(now, epoch));
     }
 
-    /// Every override that binds somebody.
-    pub(crate) fn binding(&self, now: Timestamp, epoch: u64) -> impl Iterator<Item = &Override> {
-        self.in_force(now, epoch).filter(|known| known.enforced)
+    /// Every override that is enforced.
+    pub(crate) fn enforced(&self, now: Timestamp, epoch: u64) -> impl Iterator<Item = &Override> {
+        self.in_force(now, epoch).filter(|it| it.enforced)
     }
 
-    /// Every override in force, also those that are only observed.
+    /// Every override in force, including those that are only observed.
     pub(crate) fn in_force(&self, now: Timestamp, epoch: u64) -> impl Iterator<Item = &Override> {
-        self.0.iter().filter(move |known| !known.is_over(now, epoch))
+        self.0.iter().filter(move |it| !it.has_expired(now, epoch))
     }
 }

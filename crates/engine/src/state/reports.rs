@@ -1,24 +1,24 @@
-//! Which reports for people are out.
+//! The report files for people that currently exist.
 
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::State;
-use crate::event::Action;
-use crate::guards::reports::wanted;
+use super::SessionState;
+use crate::event::ControlAction;
+use crate::guards::reports::required_report;
 use crate::session::Record;
 use crate::verdict::{ContextLevel, Verdict};
 
-/// A file for people in the workspace.
+/// A report file for people in the workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReportFile {
-    /// Why the session can't go on.
+    /// Why the session can't continue.
     Blocker,
-    /// Where it stands after as many iterations as were allowed.
+    /// The state of the session after the allowed number of iterations.
     Checkpoint,
-    /// What an agent has to know that begins with an empty context.
+    /// The information for an agent that starts with an empty context.
     Briefing,
 }
 
@@ -26,7 +26,7 @@ impl ReportFile {
     /// Every report.
     pub const ALL: [Self; 3] = [Self::Blocker, Self::Checkpoint, Self::Briefing];
 
-    /// Where it lies, in the workspace.
+    /// The path of the report in the workspace.
     pub fn path(self) -> &'static str {
         match self {
             Self::Blocker => ".jackline/BLOCKER_REPORT.md",
@@ -35,13 +35,13 @@ impl ReportFile {
         }
     }
 
-    /// The report that lies there.
-    pub(crate) fn at(path: &str) -> Option<Self> {
+    /// The report with this path.
+    pub(crate) fn from_path(path: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|report| report.path() == path)
     }
 
-    /// The command that says the same as removing it.
-    pub(crate) fn cleared_by(self) -> Option<&'static str> {
+    /// The command that has the same effect as removing the report.
+    pub(crate) fn clearing_command(self) -> Option<&'static str> {
         match self {
             Self::Blocker => Some("jackline clear"),
             Self::Checkpoint => Some("jackline ack"),
@@ -49,26 +49,26 @@ impl ReportFile {
         }
     }
 
-    /// What a person says by removing it.
-    pub(crate) fn settled_by(self) -> Option<Action> {
+    /// The action that a person takes by removing the report.
+    pub(crate) fn resolved_by(self) -> Option<ControlAction> {
         match self {
-            Self::Blocker => Some(Action::ClearBlocker),
-            Self::Checkpoint => Some(Action::Acknowledge),
+            Self::Blocker => Some(ControlAction::ClearBlocker),
+            Self::Checkpoint => Some(ControlAction::Acknowledge),
             Self::Briefing => None,
         }
     }
 }
 
-/// What has to be done about a report.
+/// A change of a report that the runtime has to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
-    /// It has to be written.
+pub enum ReportChange {
+    /// Write the report.
     Write(ReportFile),
-    /// What it says is over.
+    /// Remove the report, because it no longer applies.
     Remove(ReportFile),
 }
 
-impl Order {
+impl ReportChange {
     /// Which report.
     pub fn report(self) -> ReportFile {
         match self {
@@ -77,50 +77,52 @@ impl Order {
     }
 }
 
-/// The reports of a session.
+/// The state of a session's reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Reports {
-    /// Those that we wrote and that nobody else has touched.
-    pub(crate) out: Vec<ReportFile>,
+pub(crate) struct ReportState {
+    /// The reports that Jackline wrote and that are unchanged since.
+    pub(crate) written: Vec<ReportFile>,
     /// Whether a briefing has to be written.
-    pub(crate) brief: bool,
-    /// Whether the context was too full when it was reported last.
-    pub(crate) full: bool,
+    pub(crate) needs_briefing: bool,
+    /// Whether the context was too full at the last usage report.
+    pub(crate) context_was_full: bool,
 }
 
-impl Reports {
-    /// Whether anything may have to be done about them after a verdict.
-    pub(crate) fn may_change(&self, verdict: &Verdict) -> bool {
-        let waits = |report: &ReportFile| report.settled_by().is_some();
+impl ReportState {
+    /// Whether a verdict may require a change of the reports.
+    pub(crate) fn may_need_change(&self, verdict: &Verdict) -> bool {
+        let waits = |report: &ReportFile| report.resolved_by().is_some();
         let fills = verdict.context_gate.is_some_and(|gate| gate.level >= ContextLevel::Compact);
-        self.brief || (fills && !self.full) || self.out.iter().any(waits)
+        self.needs_briefing || (fills && !self.context_was_full) || self.written.iter().any(waits)
     }
 }
 
-impl State {
-    /// What has to be done about reports.
-    pub(crate) fn orders(&self) -> Vec<Order> {
-        let wanted = wanted(self);
-        let out = |report: &ReportFile| self.reports.out.contains(report);
-        let write = wanted.filter(|report| !out(report)).map(Order::Write);
-        let brief = self.reports.brief.then_some(Order::Write(ReportFile::Briefing));
-        let is_over =
+impl SessionState {
+    /// The changes that the runtime has to make to the reports.
+    pub(crate) fn pending_report_changes(&self) -> Vec<ReportChange> {
+        let wanted = required_report(self);
+        let out = |report: &ReportFile| self.reports.written.contains(report);
+        let write = wanted.filter(|report| !out(report)).map(ReportChange::Write);
+        let brief =
+            self.reports.needs_briefing.then_some(ReportChange::Write(ReportFile::Briefing));
+        let is_obsolete =
             |report: &ReportFile| *report != ReportFile::Briefing && wanted != Some(*report);
-        let over = self.reports.out.iter().copied().filter(is_over).map(Order::Remove);
-        write.into_iter().chain(brief).chain(over).collect()
+        let obsolete =
+            self.reports.written.iter().copied().filter(is_obsolete).map(ReportChange::Remove);
+        write.into_iter().chain(brief).chain(obsolete).collect()
     }
 
-    /// Takes note of the reports that were written or removed along with a record.
-    pub(crate) fn note_reports(&mut self, record: &Record<'_>) {
+    /// Applies the report changes that the runtime made together with a record.
+    pub(crate) fn apply_report_changes(&mut self, record: &Record<'_>) {
         for (path, fact) in &record.facts.written {
-            let Some(report) = ReportFile::at(path) else { continue };
-            self.watched.accept(path, fact);
-            self.reports.out.retain(|known| *known != report);
+            let Some(report) = ReportFile::from_path(path) else { continue };
+            self.protected_files.accept_current(path, fact);
+            self.reports.written.retain(|existing| *existing != report);
             if fact.sha256.is_some() {
-                self.reports.out.push(report);
+                self.reports.written.push(report);
             }
             if report == ReportFile::Briefing {
-                self.reports.brief = false;
+                self.reports.needs_briefing = false;
             }
         }
     }

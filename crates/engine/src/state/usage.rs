@@ -1,4 +1,4 @@
-//! Tokens and what they cost, counted once however often they are reported.
+//! Token counts and costs. A request that is reported several times counts once.
 
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -7,41 +7,41 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Phase, State};
+use super::{Phase, SessionState};
 use crate::event::{Event, EventKind, UsageReported};
 use crate::id::{ActorId, RequestId};
 use crate::time::Timestamp;
 
-/// How many of the latest requests can be replaced by a later report.
+/// How many of the latest requests a later report can still update.
 const REPLACEABLE_MAX: usize = 64;
 
-/// How many requests are known to have been counted. Beyond that many, a
-/// request that is reported again counts again.
+/// How many older requests are remembered as counted. If an even older request is reported again,
+/// it counts again.
 const COUNTED_MAX: usize = 1984;
 
-/// How many models without a price are remembered by name, and how much of it.
+/// How many names of models without a price are stored, and how many bytes of each name.
 const UNPRICED_MAX: usize = 8;
 const MODEL_BYTES_MAX: usize = 48;
 
-/// Token counts of a session and of its turn.
+/// Token counts of the session and of its current turn.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Usage {
+pub(crate) struct UsageCounter {
     pub(crate) session: UsageTotals,
     pub(crate) turn: UsageTotals,
-    requests: VecDeque<Reported>,
-    /// Requests that were counted and can no longer be replaced.
+    requests: VecDeque<ReportedRequest>,
+    /// Requests that were counted and can no longer be updated.
     counted: VecDeque<[u8; 6]>,
-    /// The turn since which the session counts.
+    /// The first turn that counts for the session.
     since_turn: u64,
-    /// Models without a price, in the order in which they were met.
+    /// Models without a price, in the order in which they were used.
     unpriced: Vec<String>,
 }
 
-/// What was last reported on a request.
+/// The last report on a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Reported {
+struct ReportedRequest {
     request: u64,
-    /// The turn in which it was reported first: it counts there and nowhere else.
+    /// The turn in which the request was first reported. It counts only in that turn.
     turn: u64,
     used: UsageTotals,
 }
@@ -49,35 +49,35 @@ struct Reported {
 /// Sums of token counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageTotals {
-    /// Tokens read.
+    /// Input tokens.
     pub input: u64,
-    /// Tokens written.
+    /// Output tokens.
     pub output: u64,
-    /// Tokens read from the provider's cache.
+    /// Input tokens that came from the provider's cache.
     pub cache_read: u64,
-    /// Tokens written to the provider's cache.
+    /// Input tokens that were written to the provider's cache.
     pub cache_creation: u64,
-    /// What they cost, in millionths of a dollar, as far as that is known.
+    /// The known cost, in millionths of a dollar.
     pub cost_micros: u64,
-    /// How many requests have a cost that nobody knows.
+    /// How many requests have an unknown cost.
     pub unpriced: u64,
-    /// How many requests used what nobody could read: at least the counts above were used.
+    /// How many requests have unreadable counts. The counts above are then a minimum.
     pub unknown: u64,
 }
 
-/// What one report says.
-pub(crate) struct Report<'a> {
+/// The content of one usage report.
+pub(crate) struct UsageReport<'a> {
     pub(crate) actor: &'a ActorId,
     pub(crate) request: Option<&'a RequestId>,
     pub(crate) model: Option<&'a str>,
     pub(crate) used: UsageTotals,
     pub(crate) window: Option<u64>,
-    /// What it cost, where the reporter knows.
+    /// The cost, if the reporter knows it.
     pub(crate) cost_micros: Option<u64>,
 }
 
-impl<'a> Report<'a> {
-    /// The report that an event is.
+impl<'a> UsageReport<'a> {
+    /// The usage report in an event.
     pub(crate) fn of(event: &'a Event) -> Option<Self> {
         let EventKind::UsageReported(UsageReported {
             request,
@@ -105,24 +105,24 @@ impl<'a> Report<'a> {
         Some(Self { actor, request, model, used, window: *window, cost_micros: *cost_micros })
     }
 
-    /// The request in short. Two actors may call theirs the same.
+    /// A hash of the request. Two actors may use the same request id.
     fn key(&self) -> Option<u64> {
         let request = self.request?.as_str();
         Some(if self.actor.is_main() {
-            super::short(request)
+            super::short_hash(request)
         } else {
-            super::short(&format!("{}\0{request}", self.actor))
+            super::short_hash(&format!("{}\0{request}", self.actor))
         })
     }
 }
 
 impl UsageTotals {
-    /// What was read and written; what came from a cache is not counted again.
+    /// Input and output tokens, without tokens from the cache.
     pub fn total(&self) -> u64 {
         self.input.saturating_add(self.output)
     }
 
-    /// What one request took up of the model's window.
+    /// How many tokens of the context window one request used.
     pub(crate) fn in_context(&self) -> u64 {
         self.total().saturating_add(self.cache_read).saturating_add(self.cache_creation)
     }
@@ -139,9 +139,9 @@ impl UsageTotals {
         }
     }
 
-    /// What two reports on one request come to. Allowances only go down, so the
-    /// larger counts stand; what one of them knows is known.
-    fn joined(self, other: Self) -> Self {
+    /// Combines two reports on one request. An allowance only goes down, so the larger counts are
+    /// valid. A value that is known in one report is known.
+    fn merged_with(self, other: Self) -> Self {
         Self {
             unpriced: self.unpriced.min(other.unpriced),
             unknown: self.unknown.min(other.unknown),
@@ -150,27 +150,28 @@ impl UsageTotals {
     }
 }
 
-impl State {
+impl SessionState {
     /// Whether counting a report would change nothing.
-    pub(crate) fn has_counted(&self, report: &Event, said: Option<Timestamp>) -> bool {
-        let is_over = matches!(self.phase, Phase::Stopped(_) | Phase::Ended(_));
-        let is_anothers = said.is_some_and(|said| said < self.clock.started());
-        let is_known = || Report::of(report).is_some_and(|report| self.usage.has(&report));
-        is_over || is_anothers || is_known()
+    pub(crate) fn has_counted(&self, report: &Event, reported_at: Option<Timestamp>) -> bool {
+        let has_ended = matches!(self.phase, Phase::Stopped(_) | Phase::Ended(_));
+        let is_older = reported_at.is_some_and(|reported_at| reported_at < self.clock.started());
+        let is_counted =
+            || UsageReport::of(report).is_some_and(|report| self.usage.is_counted(&report));
+        has_ended || is_older || is_counted()
     }
 }
 
-impl Usage {
-    /// Counts a report, with its cost; a later one on the same request adds what it
-    /// says beyond the earlier one.
-    pub(crate) fn report(&mut self, report: &Report<'_>, used: UsageTotals, turn: u64) {
-        let known = report.key();
-        if known.is_some_and(|request| self.counted.contains(&shorter(request))) {
+impl UsageCounter {
+    /// Counts a report with its cost. A later report on the same request adds only the difference
+    /// to the earlier one.
+    pub(crate) fn count_report(&mut self, report: &UsageReport<'_>, used: UsageTotals, turn: u64) {
+        let key = report.key();
+        if key.is_some_and(|request| self.counted.contains(&short_key(request))) {
             return;
         }
-        let earlier = known.and_then(|request| self.replace(Reported { request, turn, used }));
+        let earlier = key.and_then(|request| self.replace(ReportedRequest { request, turn, used }));
         let (before, used, reported_in) = match earlier {
-            Some(earlier) => (earlier.used, earlier.used.joined(used), earlier.turn),
+            Some(earlier) => (earlier.used, earlier.used.merged_with(used), earlier.turn),
             None => (UsageTotals::default(), used, turn),
         };
         let counts = |totals: &mut UsageTotals| {
@@ -186,28 +187,29 @@ impl Usage {
     }
 
     /// Whether a request was reported before.
-    pub(crate) fn knows(&self, report: &Report<'_>) -> bool {
+    pub(crate) fn has_request(&self, report: &UsageReport<'_>) -> bool {
         let Some(request) = report.key() else { return false };
         self.requests.iter().any(|known| known.request == request)
-            || self.counted.contains(&shorter(request))
+            || self.counted.contains(&short_key(request))
     }
 
-    /// Whether a report says nothing new: its request was counted with no fewer
-    /// tokens, or so long ago that nothing replaces it any more.
-    pub(crate) fn has(&self, report: &Report<'_>) -> bool {
+    /// Whether a report contains nothing new: its request was counted with at least as many tokens,
+    /// or is too old to be updated.
+    pub(crate) fn is_counted(&self, report: &UsageReport<'_>) -> bool {
         let Some(request) = report.key() else { return false };
         let tokens = |used: UsageTotals| {
             [used.input, used.output, used.cache_read, used.cache_creation, used.unknown]
         };
-        let covers = |known: &Reported| {
-            known.request == request && tokens(known.used) == tokens(known.used.joined(report.used))
+        let covers = |known: &ReportedRequest| {
+            known.request == request
+                && tokens(known.used) == tokens(known.used.merged_with(report.used))
         };
-        self.requests.iter().any(covers) || self.counted.contains(&shorter(request))
+        self.requests.iter().any(covers) || self.counted.contains(&short_key(request))
     }
 
-    /// Remembers a model without a price.
+    /// Remembers the name of a model without a price.
     pub(crate) fn remember_unpriced(&mut self, model: &str) {
-        let name = String::from(super::beginning(model, MODEL_BYTES_MAX));
+        let name = String::from(super::text_prefix(model, MODEL_BYTES_MAX));
         if self.unpriced.len() < UNPRICED_MAX && !self.unpriced.contains(&name) {
             self.unpriced.push(name);
         }
@@ -218,7 +220,7 @@ impl Usage {
         if totals.unpriced > 0 { &self.unpriced } else { &[] }
     }
 
-    /// Starts to count anew, with turn `turn`.
+    /// Starts to count from zero, with turn `turn`.
     pub(crate) fn reset(&mut self, turn: u64) {
         self.session = UsageTotals::default();
         self.turn = UsageTotals::default();
@@ -226,12 +228,13 @@ impl Usage {
         self.unpriced.clear();
     }
 
-    /// Remembers a report, and gives the earlier one on the same request.
-    fn replace(&mut self, report: Reported) -> Option<Reported> {
-        let known = self.requests.iter_mut().rev().find(|known| known.request == report.request);
-        if let Some(known) = known {
-            let earlier = known.clone();
-            known.used = known.used.joined(report.used);
+    /// Stores a report, and returns the earlier report on the same request.
+    fn replace(&mut self, report: ReportedRequest) -> Option<ReportedRequest> {
+        let existing =
+            self.requests.iter_mut().rev().find(|existing| existing.request == report.request);
+        if let Some(existing) = existing {
+            let earlier = existing.clone();
+            existing.used = existing.used.merged_with(report.used);
             return Some(earlier);
         }
         if self.requests.len() >= REPLACEABLE_MAX
@@ -240,15 +243,15 @@ impl Usage {
             if self.counted.len() >= COUNTED_MAX {
                 self.counted.pop_front();
             }
-            self.counted.push_back(shorter(oldest.request));
+            self.counted.push_back(short_key(oldest.request));
         }
         self.requests.push_back(report);
         None
     }
 }
 
-/// Six bytes of a hash: two requests out of thousands don't share them.
-fn shorter(request: u64) -> [u8; 6] {
+/// Six bytes of a hash. A collision among a few thousand requests is very unlikely.
+fn short_key(request: u64) -> [u8; 6] {
     request.to_le_bytes().first_chunk().copied().unwrap_or_default()
 }
 
@@ -260,120 +263,120 @@ mod tests {
         UsageTotals { input, output, ..UsageTotals::default() }
     }
 
-    fn said<'a>(
+    fn report_of<'a>(
         actor: &'a ActorId,
         request: Option<&'a RequestId>,
         used: UsageTotals,
-    ) -> Report<'a> {
-        Report { actor, request, model: None, used, window: None, cost_micros: None }
+    ) -> UsageReport<'a> {
+        UsageReport { actor, request, model: None, used, window: None, cost_micros: None }
     }
 
-    impl Usage {
+    impl UsageCounter {
         /// A report of the main agent.
-        fn hears(&mut self, request: Option<&RequestId>, used: UsageTotals, turn: u64) {
-            self.report(&said(&ActorId::main(), request, used), used, turn);
+        fn count_main(&mut self, request: Option<&RequestId>, used: UsageTotals, turn: u64) {
+            self.count_report(&report_of(&ActorId::main(), request, used), used, turn);
         }
     }
 
     #[test]
     fn requests_of_two_actors_that_share_a_name_both_count() {
-        let mut usage = Usage::default();
+        let mut usage = UsageCounter::default();
         let request = RequestId::parse("r1").unwrap();
         for actor in ["main", "a", "b", "a"] {
             let actor = ActorId::parse(actor).unwrap();
-            usage.report(&said(&actor, Some(&request), used(600, 0)), used(600, 0), 1);
+            usage.count_report(&report_of(&actor, Some(&request), used(600, 0)), used(600, 0), 1);
         }
         assert_eq!(usage.session.total(), 1800);
     }
 
     #[test]
-    fn what_was_counted_is_not_taken_back() {
-        let mut usage = Usage::default();
+    fn counted_tokens_are_never_subtracted() {
+        let mut usage = UsageCounter::default();
         let request = RequestId::parse("r1").unwrap();
-        usage.hears(Some(&request), used(900, 0), 1);
-        usage.hears(Some(&request), used(1, 5), 1);
+        usage.count_main(Some(&request), used(900, 0), 1);
+        usage.count_main(Some(&request), used(1, 5), 1);
         assert_eq!((usage.session, usage.turn), (used(900, 5), used(900, 5)));
     }
 
     #[test]
-    fn what_is_unknown_is_counted_until_it_is_known() {
-        let mut usage = Usage::default();
+    fn an_unknown_count_is_replaced_when_it_becomes_known() {
+        let mut usage = UsageCounter::default();
         let (request, unknown) =
             (RequestId::parse("r1").unwrap(), UsageTotals { unknown: 1, ..used(0, 0) });
         let main = ActorId::main();
-        assert!(!usage.has(&said(&main, Some(&request), unknown)));
-        usage.hears(Some(&request), unknown, 1);
-        assert!(usage.has(&said(&main, Some(&request), unknown)));
+        assert!(!usage.is_counted(&report_of(&main, Some(&request), unknown)));
+        usage.count_main(Some(&request), unknown, 1);
+        assert!(usage.is_counted(&report_of(&main, Some(&request), unknown)));
         assert_eq!(usage.session.unknown, 1);
-        assert!(!usage.has(&said(&main, Some(&request), used(7, 0))));
-        usage.hears(Some(&request), used(7, 0), 1);
+        assert!(!usage.is_counted(&report_of(&main, Some(&request), used(7, 0))));
+        usage.count_main(Some(&request), used(7, 0), 1);
         assert_eq!(usage.session, used(7, 0));
-        usage.hears(Some(&request), unknown, 1);
+        usage.count_main(Some(&request), unknown, 1);
         assert_eq!(usage.session, used(7, 0));
     }
 
     #[test]
     fn reading_a_transcript_twice_counts_once() {
-        let mut usage = Usage::default();
+        let mut usage = UsageCounter::default();
         let request = RequestId::parse("r1").unwrap();
-        usage.hears(Some(&request), used(10, 1), 1);
-        usage.hears(Some(&request), used(10, 5), 1);
-        usage.hears(None, used(1, 1), 1);
-        usage.hears(None, used(1, 1), 1);
+        usage.count_main(Some(&request), used(10, 1), 1);
+        usage.count_main(Some(&request), used(10, 5), 1);
+        usage.count_main(None, used(1, 1), 1);
+        usage.count_main(None, used(1, 1), 1);
         assert_eq!(usage.session.total(), 19);
     }
 
     #[test]
     fn a_long_transcript_read_again_counts_once() {
-        let mut usage = Usage::default();
+        let mut usage = UsageCounter::default();
         for _ in 0..2 {
             for n in 0..2000 {
                 let request = RequestId::parse(alloc::format!("r{n}")).unwrap();
-                usage.hears(Some(&request), used(1, 0), 1);
+                usage.count_main(Some(&request), used(1, 0), 1);
             }
         }
         assert_eq!(usage.session.total(), 2000);
     }
 
     #[test]
-    fn a_report_is_news_until_it_is_counted_as_it_is() {
-        let mut usage = Usage::default();
-        let has = |usage: &Usage, request: Option<&str>, used| {
+    fn a_report_is_new_until_the_same_counts_are_counted() {
+        let mut usage = UsageCounter::default();
+        let has = |usage: &UsageCounter, request: Option<&str>, used| {
             let request = request.map(|request| RequestId::parse(request).unwrap());
-            usage.has(&said(&ActorId::main(), request.as_ref(), used))
+            usage.is_counted(&report_of(&ActorId::main(), request.as_ref(), used))
         };
         assert!(!has(&usage, Some("r1"), used(10, 1)));
         let priced = UsageTotals { cost_micros: 7, ..used(10, 1) };
-        usage.hears(Some(&RequestId::parse("r1").unwrap()), priced, 1);
+        usage.count_main(Some(&RequestId::parse("r1").unwrap()), priced, 1);
         assert!(has(&usage, Some("r1"), used(10, 1)));
-        assert!(!has(&usage, Some("r1"), used(10, 5)), "more of it was written");
-        assert!(!has(&usage, None, used(10, 1)), "nobody knows which one it is");
+        assert!(!has(&usage, Some("r1"), used(10, 5)), "the request has more output tokens");
+        assert!(!has(&usage, None, used(10, 1)), "a request without an id can't be recognised");
         for n in 0..REPLACEABLE_MAX {
             let request = RequestId::parse(alloc::format!("n{n}")).unwrap();
-            usage.hears(Some(&request), used(1, 0), 1);
+            usage.count_main(Some(&request), used(1, 0), 1);
         }
-        assert!(has(&usage, Some("r1"), used(10, 5)), "it is too late for that");
+        assert!(has(&usage, Some("r1"), used(10, 5)), "the request is too old to be updated");
     }
 
     #[test]
     fn a_request_counts_in_its_own_turn_only() {
-        let mut usage = Usage::default();
+        let mut usage = UsageCounter::default();
         let request = RequestId::parse("r1").unwrap();
-        usage.hears(Some(&request), used(90, 0), 1);
+        usage.count_main(Some(&request), used(90, 0), 1);
         usage.turn = UsageTotals::default();
-        usage.hears(None, used(5, 0), 2);
-        usage.hears(Some(&request), used(95, 0), 2);
+        usage.count_main(None, used(5, 0), 2);
+        usage.count_main(Some(&request), used(95, 0), 2);
         assert_eq!((usage.session.total(), usage.turn.total()), (100, 5));
         usage.reset(3);
-        usage.hears(Some(&request), used(99, 0), 3);
+        usage.count_main(Some(&request), used(99, 0), 3);
         assert_eq!((usage.session.total(), usage.turn.total()), (0, 0));
     }
 
     #[test]
     fn huge_counts_saturate() {
-        let mut usage = Usage::default();
-        usage.hears(None, used(u64::MAX, u64::MAX), 1);
-        usage.hears(None, used(1, 1), 1);
+        let mut usage = UsageCounter::default();
+        usage.count_main(None, used(u64::MAX, u64::MAX), 1);
+        usage.count_main(None, used(1, 1), 1);
         assert_eq!(usage.session.total(), u64::MAX);
     }
 }

@@ -1,4 +1,4 @@
-//! Answers that are no decision: the line or the guard is broken.
+//! Faults: answers without a decision, because the line is invalid or the guard is broken.
 
 use alloc::string::String;
 
@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 use super::ViolationSubtype;
 use crate::words::open_words;
 
-/// Why a line got a denial instead of a decision.
+/// Why a line was denied without a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WireFault {
     /// The kind of fault.
     pub kind: FaultKind,
-    /// What happened and what to do next.
+    /// What happened, and what to do next.
     pub reason: String,
-    /// The line of the stream, from 1.
+    /// The number of the line in the stream, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
 }
 
 open_words! {
-    /// What is broken: a line, the store, or the guard itself.
+    /// What is broken: a line, the store, or the guard.
     FaultKind {
         /// A line is not valid JSON.
         Json = "json",
-        /// A line is JSON, and no object.
+        /// A line is JSON but not an object.
         NotAnObject = "not_an_object",
-        /// A line has another version of the wire.
+        /// A line has an unsupported version of the wire protocol.
         Version = "version",
         /// A field is missing.
         Missing = "missing",
@@ -61,11 +61,11 @@ open_words! {
         StoreFull = "store_full",
         /// The store can't be written.
         StoreReadOnly = "store_read_only",
-        /// Another process holds the session.
+        /// Another process has locked the session.
         StoreBusy = "store_busy",
         /// The journal was removed.
         StoreRemoved = "store_removed",
-        /// The journal has no record.
+        /// The journal has no records.
         JournalEmpty = "journal_empty",
         /// The journal lost records.
         JournalTruncated = "journal_truncated",
@@ -97,7 +97,7 @@ open_words! {
 }
 
 impl FaultKind {
-    /// Whether the session can never go on, because its records are gone or damaged.
+    /// Whether the session can never continue, because its records are missing or damaged.
     pub fn is_permanent(&self) -> bool {
         matches!(
             self,
@@ -111,6 +111,6 @@ impl FaultKind {
 
 impl From<&FaultKind> for ViolationSubtype {
     fn from(kind: &FaultKind) -> Self {
-        Self::parse(kind.word())
+        Self::parse(kind.as_str())
     }
 }

@@ -1,4 +1,4 @@
-//! Lines of the safety log.
+//! Entries of the safety log.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::time::Timestamp;
 use crate::words::{open_words, words};
 
-/// A line of the safety log.
+/// An entry of the safety log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SafetyEvent {
@@ -18,53 +18,53 @@ pub struct SafetyEvent {
     /// What happened.
     #[serde(rename = "type")]
     pub kind: SafetyKind,
-    /// More about it.
+    /// More information.
     pub details: BTreeMap<String, Value>,
-    /// What was done about it.
+    /// The reaction.
     pub action_taken: SafetyAction,
 }
 
 words! {
-    /// What the safety log is about.
+    /// The kinds of entries.
     #[derive(PartialOrd, Ord)]
     SafetyKind {
-        /// A loop that the agent is told about.
+        /// A loop about which the agent is warned.
         SoftLoop = "SOFT_LOOP",
-        /// A loop that is held.
+        /// A loop that pauses the session.
         HardLoop = "HARD_LOOP",
         /// A loop that ends the session.
         InfiniteLoop = "INFINITE_LOOP",
-        /// Iterations that bring nothing.
+        /// Iterations without progress.
         NoProgress = "NO_PROGRESS",
-        /// Changed code that nothing has tested.
+        /// Changed code that was not tested.
         DirtyBitViolation = "DIRTY_BIT_VIOLATION",
-        /// A context that is nearly full.
+        /// A context that is almost full.
         CompactionGate = "COMPACTION_GATE",
-        /// As many iterations as were allowed.
+        /// The allowed number of iterations is reached.
         IterationCap = "ITERATION_CAP",
         /// An advisor was asked.
         OutOfBandAdvisor = "OUT_OF_BAND_ADVISOR",
-        /// Another model goes on.
+        /// Another model continues the work.
         ModelFallback = "MODEL_FALLBACK",
         /// The agent is not the one that was approved.
         IdentityMismatch = "IDENTITY_MISMATCH",
-        /// A person steered.
+        /// A person controlled the session.
         Control = "CONTROL",
     }
 }
 
 open_words! {
-    /// What was done about it.
+    /// The reactions.
     SafetyAction {
-        /// Nothing, because the definition only observes.
+        /// None, because the definition only observes.
         Observed = "observed",
-        /// Nothing but a note.
+        /// None, except for this entry.
         ContinuedMonitoring = "continued_monitoring",
         /// The session was paused.
         Paused = "paused",
-        /// One pause was lifted, and another one stays.
+        /// One pause ended, and another one is still in force.
         StillPaused = "still_paused",
-        /// The session may go on.
+        /// The session continues.
         Resumed = "resumed",
         /// The session was ended.
         Stopped = "stopped",
@@ -72,7 +72,7 @@ open_words! {
         Reopened = "reopened",
         /// The call was denied.
         Denied = "denied",
-        /// Calls are held until the context is compacted.
+        /// Calls are blocked until the context is compacted.
         Held = "held",
         /// A briefing was written.
         Briefed = "briefed",
@@ -82,19 +82,19 @@ open_words! {
         InjectedTestPrompt = "injected_test_prompt",
         /// The agent was given an advisor's instruction.
         InjectedInstruction = "injected_instruction",
-        /// An advisor gave no answer.
+        /// The advisor gave no answer.
         NoAnswer = "no_answer",
         /// The request was refused.
         Refused = "refused",
-        /// The same model is asked again.
+        /// The same model is asked again later.
         Waited = "waited",
-        /// The first model is back.
+        /// The first model works again.
         ReturnedToPrimary = "returned_to_primary",
-        /// Another model took over.
+        /// Another model continues the work.
         SwitchedModel = "switched_model",
-        /// Failed iterations were forgotten.
+        /// The count of failed iterations was set to zero.
         FailuresForgotten = "failures_forgotten",
-        /// Missing tests were skipped.
+        /// Completion was allowed without tests.
         TestsSkipped = "tests_skipped",
         /// A constraint was ended.
         ConstraintEnded = "constraint_ended",

@@ -1,16 +1,16 @@
-//! How a session ends, and what a completion check is skipped for.
+//! How a session ends, and why a completion check is skipped.
 
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::Failure;
-use crate::guards::limits::Dimension;
+use crate::event::RunFailure;
+use crate::guards::limits::LimitDimension;
 use crate::words::{open_words, words, words_with_limits};
 
 words! {
-    /// What ran out when a completion check was skipped.
-    Bypass {
+    /// Which allowance was used up when a completion check was skipped.
+    BypassReason {
         /// Time.
         Deadline = "deadline",
         /// Steps or tokens.
@@ -23,10 +23,10 @@ words! {
 /// How a session ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Stop {
+pub struct SessionStop {
     /// The code.
     pub code: StopCode,
-    /// What exactly: a dimension, a gate, a kind of error.
+    /// The details: a dimension of a limit, a gate, or a kind of error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<StopDetail>,
     /// The signature of the call that was repeated.
@@ -34,15 +34,15 @@ pub struct Stop {
     pub signature: Option<String>,
 }
 
-impl Stop {
-    /// A stop with nothing to say about it.
-    pub fn of(code: StopCode) -> Self {
+impl SessionStop {
+    /// A stop without details.
+    pub fn with_code(code: StopCode) -> Self {
         Self { code, detail: None, signature: None }
     }
 
-    /// The same, and what exactly.
+    /// The same stop with details.
     #[must_use]
-    pub fn because(self, detail: impl Into<StopDetail>) -> Self {
+    pub fn with_detail(self, detail: impl Into<StopDetail>) -> Self {
         Self { detail: Some(detail.into()), ..self }
     }
 }
@@ -54,79 +54,80 @@ words! {
         ObjectiveAchieved = "OBJECTIVE_ACHIEVED",
         /// A hard limit was reached.
         BudgetExceeded = "BUDGET_EXCEEDED",
-        /// Something is broken.
+        /// Something in Jackline or its environment is broken.
         SystemError = "SYSTEM_ERROR",
-        /// A gate could not be passed.
+        /// The session did not pass a gate.
         Capped = "CAPPED",
-        /// The agent said it was done and nothing proved it.
+        /// The agent reported that it is done, and no check confirmed it.
         NoEvidence = "NO_EVIDENCE",
         /// A person ended it.
         HumanRequested = "HUMAN_REQUESTED",
-        /// It ended in the middle of the work.
-        Abandoned = "ABANDONED",
+        /// The session ended before the task was done.
+        Interrupted = "INTERRUPTED",
     }
 }
 
 words_with_limits! {
     open_words:
-    /// What exactly ended a session: the dimension of a limit, a gate, or what is broken.
+    /// The details of a stop: the dimension of a limit, a gate, or what is broken.
     StopDetail {} {
         /// A limit was reached when the completion check was skipped.
         Budget = "budget",
         /// The context was full when the completion check was skipped.
         Context = "context",
-        /// Iterations bring nothing.
+        /// The iterations make no progress.
         Progress = "progress",
         /// The completion check failed too often.
         Completion = "completion",
         /// The agent repeats itself.
         Loop = "loop",
-        /// The agent keeps calling what does not exist, or writing what no schema allows.
+        /// The agent repeatedly calls tools that do not exist, or writes output that no schema
+        /// allows.
         Schema = "schema",
-        /// Compactions free next to nothing.
+        /// Compactions free almost no tokens.
         Compaction = "compaction",
         /// An attempt could not be undone.
         Rollback = "rollback",
         /// The agent is not the one that was approved.
         Identity = "identity",
-        /// No model answers.
+        /// No model can be reached.
         Model = "model",
-        /// The agent's program can't be run.
+        /// The agent program can't be run.
         Worker = "worker",
         /// The workspace was deleted.
         Workspace = "workspace",
     }
 }
 
-impl From<Dimension> for StopDetail {
-    fn from(dimension: Dimension) -> Self {
-        Self::parse(dimension.word())
+impl From<LimitDimension> for StopDetail {
+    fn from(dimension: LimitDimension) -> Self {
+        Self::parse(dimension.as_str())
     }
 }
 
-impl From<Bypass> for StopDetail {
-    fn from(bypass: Bypass) -> Self {
-        Self::parse(bypass.word())
+impl From<BypassReason> for StopDetail {
+    fn from(bypass: BypassReason) -> Self {
+        Self::parse(bypass.as_str())
     }
 }
 
-impl From<Failure> for StopDetail {
-    fn from(failure: Failure) -> Self {
-        Self::parse(failure.word())
+impl From<RunFailure> for StopDetail {
+    fn from(failure: RunFailure) -> Self {
+        Self::parse(failure.as_str())
     }
 }
 
 impl StopDetail {
-    /// What a completion check was skipped for after a stop with this detail.
-    pub(crate) fn bypass(&self) -> Bypass {
+    /// The reason for which a completion check is skipped after this stop.
+    pub(crate) fn bypass(&self) -> BypassReason {
         match self {
-            Self::Deadline | Self::WallSeconds => Bypass::Deadline,
-            _ => Bypass::Budget,
+            Self::Deadline | Self::WallSeconds => BypassReason::Deadline,
+            _ => BypassReason::Budget,
         }
     }
 }
 
-impl core::fmt::Display for Stop {
+impl core::fmt::Display for SessionStop {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match &self.detail {
             Some(detail) => write!(f, "{}{{{detail}}}", self.code),

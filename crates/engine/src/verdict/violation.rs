@@ -1,113 +1,113 @@
-//! Objections of the guards, and the words they use.
+//! Violations that guards report, and the vocabulary they use.
 
 use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
 use super::Decision;
-use crate::guards::limits::Dimension;
+use crate::guards::limits::LimitDimension;
 use crate::words::{open_words, words_with_limits};
 
-/// One guard's objection.
+/// A violation that one guard reports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Violation {
-    /// Its name within the session: `v`, the record, its number there.
+    /// Its id within the session: `v`, the number of the record, and its number in the record.
     pub id: String,
-    /// The guard that objects.
+    /// The guard that reports it.
     pub guard: GuardName,
-    /// The kind of objection.
+    /// The kind of violation.
     #[serde(rename = "type")]
     pub kind: ViolationType,
-    /// The exact objection.
+    /// The exact violation.
     pub subtype: ViolationSubtype,
-    /// Whether the agent can do something about it.
-    pub class: Class,
+    /// Whether the agent can correct it.
+    pub class: ViolationClass,
     /// What is wrong.
     pub message: String,
     /// Where it is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
-    /// What passes instead.
+    /// What to do instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correction: Option<String>,
-    /// What this objection alone would decide.
+    /// The decision that this violation alone would cause.
     pub decision: Decision,
-    /// Whether it holds, or is only observed.
+    /// Whether it is enforced or only observed.
     pub enforced: bool,
 }
 
-/// Whether an objection can be answered by trying otherwise.
+/// Whether the agent can correct a violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Class {
-    /// The agent can correct itself.
+pub enum ViolationClass {
+    /// The agent can correct it.
     #[serde(rename = "recoverable_guardrail")]
     Recoverable,
-    /// Nothing the agent does will help.
+    /// The agent can't correct it.
     #[serde(rename = "terminal_guardrail")]
     Terminal,
 }
 
 open_words! {
-    /// Which guard objects.
+    /// The guard that reports a violation.
     GuardName {
-        /// Whether events fit the session.
+        /// Checks that events fit the state of the session.
         Protocol = "protocol",
-        /// Schemas of arguments, plans and outputs.
+        /// Checks arguments, plans and outputs against their schemas.
         Schema = "schema",
-        /// `STOP` and `PAUSE` files of a person.
+        /// Obeys the control files `STOP` and `PAUSE` of a person.
         Markers = "markers",
-        /// A pause in force.
+        /// Blocks calls during a pause.
         Pause = "pause",
-        /// Which agent is approved, and its role.
+        /// Checks that the agent is approved, and its role.
         Identity = "identity",
-        /// How full the context is.
+        /// Checks how full the context is.
         Context = "context",
-        /// Whether iterations bring something.
+        /// Checks that iterations make progress.
         Progress = "progress",
-        /// Allowances.
+        /// Checks limits and deadlines.
         Limits = "limits",
-        /// Tools that do not exist.
+        /// Checks that tools exist.
         Tools = "tools",
-        /// Protected files.
+        /// Protects files from changes.
         Protected = "protected",
-        /// Files that are overwritten unread.
+        /// Checks that files are read before they are overwritten.
         ReadBeforeWrite = "read_before_write",
-        /// Tools that need another tool first.
+        /// Checks that a required tool has run first.
         SequentialDependency = "sequential_dependency",
-        /// Calls that must not have their effect twice.
+        /// Checks that an effect does not happen twice.
         Effects = "effects",
-        /// Policies in the user's own code.
+        /// Runs policies in the user's own code.
         Custom = "custom",
-        /// Rules of the definition.
+        /// Evaluates the rules of the definition.
         Rules = "rules",
-        /// Command lines that can't be read.
+        /// Checks command lines that are opaque: Jackline cannot tell what they run.
         Shell = "shell",
-        /// What a person allowed or refused.
+        /// Applies what a person approved or refused.
         Grants = "grants",
-        /// Questions to an advisor.
+        /// Checks questions to an advisor.
         Advisor = "advisor",
-        /// Changes of the model.
+        /// Checks changes of the model.
         Models = "models",
-        /// The completion check.
+        /// Checks that the task is complete.
         Completion = "completion",
-        /// Repeated calls.
+        /// Detects repeated calls.
         Loops = "loops",
-        /// A session that is over.
+        /// Answers for a session that has ended.
         Session = "session",
-        /// Faults of the runtime, which no guard of the engine reports.
+        /// Faults of the runtime. No guard of the engine reports these.
         Runtime = "runtime",
     }
 
-    /// The kind of an objection.
+    /// The kinds of violations.
     ViolationType {
-        /// A call breaks a policy on tools.
+        /// A call violates a policy on tools.
         ToolPolicyViolation = "tool_policy_violation",
-        /// A protected file is touched.
+        /// A call would change a protected file.
         ProtectedPath = "protected_path",
         /// A rule of the definition matches.
         RuleViolation = "rule_violation",
-        /// The condition of a rule can't be answered.
+        /// The condition of a rule can't be evaluated.
         RuleBroken = "rule_broken",
         /// A tool does not exist.
         UnknownTool = "unknown_tool",
@@ -115,7 +115,7 @@ open_words! {
         SchemaViolation = "schema_violation",
         /// The agent repeats itself.
         Loop = "loop",
-        /// Iterations bring nothing.
+        /// The iterations make no progress.
         NoProgress = "no_progress",
         /// A limit is reached.
         Budget = "budget",
@@ -127,29 +127,29 @@ open_words! {
         TaskIncomplete = "task_incomplete",
         /// An event does not fit the session.
         ProtocolViolation = "protocol_violation",
-        /// A person's control would change nothing.
+        /// A person's control action has no effect.
         Control = "control",
-        /// An answer or a change of the model would change nothing.
+        /// An advisor's answer or a change of the model has no effect.
         NoEffect = "no_effect",
         /// A person refused the call.
         Refused = "refused",
         /// The session is paused.
         Paused = "paused",
-        /// A person's file ends the session.
+        /// A person's control file ends the session.
         Stopped = "stopped",
-        /// The session is over.
+        /// The session has ended.
         SessionOver = "session_over",
         /// The guard is broken, not the call.
         GuardFault = "guard_fault",
-        /// An artifact uses a tool in another way than by calling it.
+        /// An artifact uses a tool in another way than calling it.
         ToolRegistryViolation = "tool_registry_violation",
-        /// An artifact's answer breaks a rule on answers.
+        /// An artifact's answer violates a rule on answers.
         OutcomePolicyViolation = "outcome_policy_violation",
-        /// An artifact is no program that may run.
+        /// An artifact is not a program that may run.
         InvalidCode = "invalid_code",
-        /// An artifact is no plan.
+        /// An artifact is not a valid plan.
         InvalidPlan = "invalid_plan",
-        /// Something is missing that the model can't bring.
+        /// Something is missing that the model can't provide.
         EnvironmentViolation = "environment_violation",
         /// Undoing an attempt failed.
         SystemError = "system_error",
@@ -158,9 +158,9 @@ open_words! {
 
 words_with_limits! {
     open_words:
-    /// The exact objection. That of a rule has the name of the rule, and that of a fault the
-    /// kind of the fault; both are read as [`Other`](Self::Other) unless they happen to be one of
-    /// these words.
+    /// The exact violation. For a rule it is the name of the rule, and for a fault the kind of the
+    /// fault. Both are parsed as [`Other`](Self::Other) unless they are equal to one of these
+    /// words.
     ViolationSubtype {
         /// An event comes from another workspace.
         AnotherWorkspace = "another_workspace",
@@ -172,14 +172,14 @@ words_with_limits! {
         TooManyAttempts = "too_many_attempts",
         /// No attempt with this id is open.
         UnknownAttempt = "unknown_attempt",
-        /// A denied call has a result.
+        /// A denied call has a result, so it ran.
         RanDespiteDenial = "ran_despite_denial",
         /// A result belongs to no open call.
         ResultWithoutCall = "result_without_call",
-        /// The session is over.
+        /// The session has ended.
         SessionOver = "session_over",
     } {
-        /// What was written ends in the middle.
+        /// The output of the model is cut off.
         CutOff = "cut_off",
         /// The arguments do not fit their schema.
         InvalidArguments = "invalid_arguments",
@@ -187,23 +187,23 @@ words_with_limits! {
         InvalidPlan = "invalid_plan",
         /// The output does not fit its schema.
         InvalidOutput = "invalid_output",
-        /// The same call again and again.
+        /// The same call is repeated.
         Repeat = "repeat",
-        /// The same sequence of calls again.
+        /// The same sequence of calls is repeated.
         Cycle = "cycle",
-        /// Calls that change nothing.
+        /// The calls change nothing.
         Stagnation = "stagnation",
-        /// The same failure again.
+        /// The same failure is repeated.
         SameFailure = "same_failure",
-        /// Nothing but failures.
+        /// Almost all calls fail.
         ErrorStorm = "error_storm",
-        /// The same call with results that hardly differ.
+        /// The same call is repeated with almost the same results.
         ChangingResult = "changing_result",
-        /// A long chain of calls again.
+        /// A long chain of calls is repeated.
         DuplicateChain = "duplicate_chain",
-        /// Calls about the same thing with the same result.
+        /// Calls on the same subject have the same result.
         Coarse = "coarse",
-        /// A blocked call again, or a session that waits for a person.
+        /// A blocked call is repeated, or the session waits for a person.
         Blocked = "blocked",
         /// A permission for one call is in force.
         PermitSignature = "permit_signature",
@@ -213,17 +213,17 @@ words_with_limits! {
         ForceAction = "force_action",
         /// A tool has few calls left.
         ToolBudget = "tool_budget",
-        /// The next search has to differ.
+        /// The next search must be a different one.
         WidenRetrieval = "widen_retrieval",
         /// A tool does not exist.
         UnknownTool = "unknown_tool",
         /// A person refused the call.
         RefusedByPerson = "refused_by_person",
-        /// It would change nothing.
+        /// The action has no effect.
         NoEffect = "no_effect",
         /// The command line was not reported.
         UnseenCommand = "unseen_command",
-        /// A part of the command line can't be read.
+        /// A part of the command line is opaque: Jackline cannot tell what it runs.
         OpaqueCommand = "opaque_command",
         /// The path of a write was not reported.
         NoPath = "no_path",
@@ -231,11 +231,11 @@ words_with_limits! {
         UnknownFile = "unknown_file",
         /// A path leads out of the workspace.
         PathEscape = "path_escape",
-        /// A file would be overwritten unread.
+        /// A file would be overwritten without being read.
         UnreadOverwrite = "unread_overwrite",
         /// A file changed since it was read.
         StaleRead = "stale_read",
-        /// A file was read in part only.
+        /// Only a part of the file was read.
         PartialRead = "partial_read",
         /// No person approved this agent.
         Mismatch = "mismatch",
@@ -257,7 +257,7 @@ words_with_limits! {
         RepeatedEffect = "repeated_effect",
         /// Too many calls with an effect.
         TooManyEffects = "too_many_effects",
-        /// A person's file holds the session.
+        /// A person's control file pauses or ends the session.
         Marker = "marker",
         /// A file changed during a call.
         ChangedDuringCall = "changed_during_call",
@@ -269,47 +269,47 @@ words_with_limits! {
         WrongFiles = "wrong_files",
         /// The completion check is broken.
         CheckerBroken = "checker_broken",
-        /// The completion check is still at work.
+        /// The completion check still runs.
         VerificationRunning = "verification_running",
-        /// A person has not trusted the check's command.
+        /// A person has not trusted the command of the check.
         UntrustedCommand = "untrusted_command",
-        /// The completion check is not satisfied.
+        /// The completion check failed.
         Checker = "checker",
         /// Changed code was not tested.
         UntestedCode = "untested_code",
-        /// Tests of changed code fail.
+        /// The tests of changed code fail.
         FailingTests = "failing_tests",
         /// The result of the tests is unknown.
         UnknownTests = "unknown_tests",
-        /// A command that can open the guard.
+        /// A command could switch the guard off or weaken it.
         OpeningControl = "opening_control",
-        /// A protected file would be written.
+        /// A protected file would be changed.
         ProtectedWrite = "protected_write",
-        /// It is not about the main agent.
+        /// The event does not concern the main agent.
         NotMain = "not_main",
         /// The session is not stuck.
         NotStuck = "not_stuck",
-        /// The definition names no further model.
+        /// The definition names no fallback model.
         NoFurtherModel = "no_further_model",
-        /// The allowance for it is used up.
+        /// The budget for it is used up.
         Budget = "budget",
         /// The definition has no advisor.
         NoAdvisor = "no_advisor",
-        /// The required tool ran before the last change.
+        /// The required tool ran before the last change of the workspace.
         StalePrerequisite = "stale_prerequisite",
         /// The required tool did not run.
         MissingPrerequisite = "missing_prerequisite",
         /// The context is full.
         ContextFull = "context_full",
-        /// Compactions free next to nothing.
+        /// Compactions free almost no tokens.
         CompactionIneffective = "compaction_ineffective",
-        /// The file `STOP` exists.
+        /// The control file `STOP` exists.
         StopFile = "stop_file",
-        /// The file `PAUSE` exists.
+        /// The control file `PAUSE` exists.
         PauseFile = "pause_file",
-        /// The files `STOP` and `PAUSE` can't be inspected.
+        /// The control files can't be inspected.
         MarkersUnreadable = "markers_unreadable",
-        /// A custom policy refuses the call.
+        /// A custom policy denies the call.
         CustomPolicy = "custom_policy",
         /// A custom policy is broken.
         CustomPolicyBroken = "custom_policy_broken",
@@ -323,9 +323,9 @@ words_with_limits! {
         SingletonMethodMutation = "singleton_method_mutation",
         /// An artifact misuses the tools in the context.
         ContextToolsShapeMisuse = "context_tools_shape_misuse",
-        /// An artifact makes up an answer where a source failed.
+        /// An artifact invents an answer after a source failed.
         HardcodedExternalFallbackSuccess = "hardcoded_external_fallback_success",
-        /// An answer from outside has no sources.
+        /// An answer with external information names no sources.
         MissingExternalProvenance = "missing_external_provenance",
         /// An answer shows internal text.
         InternalTextLeak = "internal_text_leak",
@@ -337,21 +337,21 @@ words_with_limits! {
         ProgramTooLong = "program_too_long",
         /// A plan does not fit its schema.
         PlanInvalid = "plan_invalid",
-        /// The guards refuse a call of an artifact.
+        /// The guards deny a call of an artifact.
         ToolDenied = "tool_denied",
         /// Credentials are missing.
         MissingCredentials = "missing_credentials",
         /// A dependency is missing.
         DependencyUnavailable = "dependency_unavailable",
-        /// The runtime can't do this.
+        /// The runtime does not support this.
         UnsupportedCapability = "unsupported_capability",
         /// Undoing an attempt failed.
         RollbackFailed = "rollback_failed",
     }
 }
 
-impl From<Dimension> for ViolationSubtype {
-    fn from(dimension: Dimension) -> Self {
-        Self::parse(dimension.word())
+impl From<LimitDimension> for ViolationSubtype {
+    fn from(dimension: LimitDimension) -> Self {
+        Self::parse(dimension.as_str())
     }
 }

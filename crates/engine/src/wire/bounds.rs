@@ -1,8 +1,8 @@
-//! Whether an event keeps the bounds of the wire, however it was made.
+//! Checks that an event respects the limits of the wire protocol, whatever its origin is.
 //!
-//! Adapters parse their lines. Commands, clients' translations and programs that
-//! embed the runtime make events themselves; these pass here, so that whatever
-//! gets a record can be read again.
+//! Adapters parse their lines. Commands, the translations of clients and programs that embed the
+//! runtime build events themselves. These events are checked here, so that every recorded event can
+//! be parsed again.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -10,20 +10,21 @@ use alloc::string::String;
 
 use serde_json::Value;
 
-use super::{TEXT_BYTES_MAX, WireError, wrong};
+use super::{TEXT_BYTES_MAX, WireError, type_error};
 use crate::event::{
     AdvisorAnswered, Arguments, AttemptEnded, AttemptStage, AttemptStarted, CompactionFinished,
     Control, Event, EventKind, IterationEnded, ModelChanged, OutputProposed, PlanProposed,
-    PromptSubmitted, Seen, SessionStarted, StopProposed, ToolFinished, ToolProposed, UsageReported,
+    PromptSubmitted, SessionStarted, ShownLines, StopProposed, ToolFinished, ToolProposed,
+    UsageReported,
 };
 use crate::json::DEPTH_MAX;
 
-/// Checks what the types of an event leave open: how long its texts are, how deep
-/// its values nest, and which fields exclude each other.
-pub fn check(event: &Event) -> Result<(), WireError> {
-    // Ids and times keep their bounds by themselves.
+/// Checks what the types of an event do not enforce: the length of its texts, the nesting of its
+/// values, and fields that exclude each other.
+pub fn check_bounds(event: &Event) -> Result<(), WireError> {
+    // The types of ids and times enforce their own limits.
     let Event { session: _, id: _, at: _, actor: _, kind, meta } = event;
-    flat("meta", meta.as_ref())?;
+    check_nesting("meta", meta.as_ref())?;
     match kind {
         EventKind::SessionStarted(SessionStarted {
             workspace,
@@ -35,7 +36,7 @@ pub fn check(event: &Event) -> Result<(), WireError> {
             deadline: _,
             parent: _,
             role,
-        }) => texts([
+        }) => check_texts([
             ("workspace", workspace),
             ("client", client),
             ("model", model),
@@ -46,11 +47,11 @@ pub fn check(event: &Event) -> Result<(), WireError> {
         ]),
         EventKind::ToolProposed(ToolProposed { call: _, tool: _, args, cwd }) => {
             match args {
-                Arguments::Parsed(args @ Value::Object(_)) => flat("args", Some(args))?,
-                Arguments::Parsed(other) => return Err(wrong("args", "an object", other)),
+                Arguments::Parsed(args @ Value::Object(_)) => check_nesting("args", Some(args))?,
+                Arguments::Parsed(other) => return Err(type_error("args", "an object", other)),
                 Arguments::Text(_) => {}
             }
-            texts([("cwd", cwd)])
+            check_texts([("cwd", cwd)])
         }
         EventKind::ToolFinished(ToolFinished {
             call: _,
@@ -60,19 +61,19 @@ pub fn check(event: &Event) -> Result<(), WireError> {
             exit_code: _,
             seen,
             background: _,
-        }) => seen.iter().try_for_each(|Seen { path, .. }| text("path", path)),
+        }) => seen.iter().try_for_each(|ShownLines { path, .. }| check_text_length("path", path)),
         EventKind::PlanProposed(PlanProposed { plan, plan_text }) => {
             if plan.is_some() && plan_text.is_some() {
                 return Err(WireError::Both("plan", "plan_text"));
             }
-            flat("plan", plan.as_ref())
+            check_nesting("plan", plan.as_ref())
         }
         EventKind::OutputProposed(OutputProposed { name, text: _, truncated: _ }) => {
-            texts([("name", name)])
+            check_texts([("name", name)])
         }
         EventKind::UsageReported(UsageReported { model, .. })
         | EventKind::AdvisorAnswered(AdvisorAnswered { model, instruction: _, error: _ }) => {
-            texts([("model", model)])
+            check_texts([("model", model)])
         }
         EventKind::IterationEnded(IterationEnded {
             phase,
@@ -81,15 +82,17 @@ pub fn check(event: &Event) -> Result<(), WireError> {
             build,
             files_changed: _,
             error: _,
-        }) => texts([("phase", phase), ("task", task), ("build", build)]),
+        }) => check_texts([("phase", phase), ("task", task), ("build", build)]),
         EventKind::StopProposed(StopProposed { reason, output: _, background: _ }) => {
-            texts([("reason", reason)])
+            check_texts([("reason", reason)])
         }
-        EventKind::AttemptStage(AttemptStage { attempt: _, stage }) => text("stage", stage.word()),
+        EventKind::AttemptStage(AttemptStage { attempt: _, stage }) => {
+            check_text_length("stage", stage.as_str())
+        }
         EventKind::ModelChanged(ModelChanged { from, to, reason }) => {
-            texts([("from", from)])?;
-            text("to", to)?;
-            text("reason", reason.word())
+            check_texts([("from", from)])?;
+            check_text_length("to", to)?;
+            check_text_length("reason", reason.as_str())
         }
         EventKind::Control(Control {
             action: _,
@@ -99,7 +102,7 @@ pub fn check(event: &Event) -> Result<(), WireError> {
             ask: _,
             seconds: _,
             constraint,
-        }) => texts([("by", by), ("why", why), ("constraint", constraint)]),
+        }) => check_texts([("by", by), ("why", why), ("constraint", constraint)]),
         EventKind::PromptSubmitted(PromptSubmitted { source: _, text: _ })
         | EventKind::CompactionFinished(CompactionFinished { freed: _, summary: _ })
         | EventKind::AttemptStarted(AttemptStarted { attempt: _ })
@@ -108,12 +111,14 @@ pub fn check(event: &Event) -> Result<(), WireError> {
     }
 }
 
-fn texts<const N: usize>(fields: [(&str, &Option<String>); N]) -> Result<(), WireError> {
-    fields.into_iter().try_for_each(|(field, held)| held.iter().try_for_each(|it| text(field, it)))
+fn check_texts<const N: usize>(fields: [(&str, &Option<String>); N]) -> Result<(), WireError> {
+    fields
+        .into_iter()
+        .try_for_each(|(field, value)| value.iter().try_for_each(|it| check_text_length(field, it)))
 }
 
-/// A text that is no payload is short.
-pub(super) fn text(field: &str, text: &str) -> Result<(), WireError> {
+/// Checks the length of a text that is not a payload.
+pub(super) fn check_text_length(field: &str, text: &str) -> Result<(), WireError> {
     if text.len() <= TEXT_BYTES_MAX {
         return Ok(());
     }
@@ -124,8 +129,8 @@ pub(super) fn text(field: &str, text: &str) -> Result<(), WireError> {
     })
 }
 
-fn flat(field: &str, value: Option<&Value>) -> Result<(), WireError> {
-    // The event around it is a level, too.
+fn check_nesting(field: &str, value: Option<&Value>) -> Result<(), WireError> {
+    // The event itself is one more level.
     let deepest = DEPTH_MAX - 1;
     if value.is_none_or(|value| nests_within(value, deepest)) {
         return Ok(());
@@ -160,7 +165,7 @@ mod tests {
     use super::*;
     use crate::wire::{parse_event, parse_line, parse_recorded};
 
-    /// Every event with every field that may hold a text.
+    /// Every event with every field that may contain a text.
     fn full() -> Vec<Value> {
         let lines = [
             r#"{"event":"session_started","workspace":"","client":"","model":"","prompt_hash":"","tools_hash":"","parameters_hash":"","role":""}"#,
@@ -183,13 +188,13 @@ mod tests {
             r#"{"event":"control","action":"pause","by":"","why":"","call":"c","constraint":""}"#,
             r#"{"event":"session_ended"}"#,
         ];
-        let mut made: Vec<Value> =
+        let mut events: Vec<Value> =
             lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
-        for event in &mut made {
+        for event in &mut events {
             event["session"] = json!("s");
             event["meta"] = json!({});
         }
-        made
+        events
     }
 
     fn nested(levels: usize) -> Value {
@@ -199,7 +204,7 @@ mod tests {
         })
     }
 
-    /// Puts a text into every place that is empty, and a value into every open one.
+    /// Replaces every empty text by a new text, and every empty object by a nested value.
     fn fill(value: &mut Value, texts: &mut dyn FnMut() -> String, levels: usize) {
         match value {
             Value::String(text) if text.is_empty() => *text = texts(),
@@ -213,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_text_that_is_too_long_is_named_as_the_wire_names_it() {
+    fn the_first_text_that_is_too_long_is_named_as_when_parsing() {
         for event in full() {
             for long in 0..6 {
                 let (mut value, mut number) = (event.clone(), 0);
@@ -222,8 +227,8 @@ mod tests {
                     "x".repeat(if number == long + 1 { TEXT_BYTES_MAX + 1 } else { 1 })
                 };
                 fill(&mut value, &mut text, 1);
-                let made = parse_recorded(value.clone()).unwrap();
-                assert_eq!(check(&made), parse_event(value.clone()).map(|_| ()), "{event}");
+                let built = parse_recorded(value.clone()).unwrap();
+                assert_eq!(check_bounds(&built), parse_event(value.clone()).map(|_| ()), "{event}");
             }
         }
     }
@@ -231,9 +236,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(128))]
 
-        /// What is accepted can be read again, and the wire accepts the same.
+        /// An accepted event can be parsed again, and the parser accepts the same events.
         #[test]
-        fn whatever_is_accepted_reads_back(
+        fn an_accepted_event_can_be_parsed_again(
             kind in 0..19_usize,
             lengths in prop::collection::vec(
                 prop_oneof![0..99_usize, TEXT_BYTES_MAX - 1..TEXT_BYTES_MAX + 2], 6),
@@ -245,30 +250,33 @@ mod tests {
             fill(&mut value, &mut || letter.repeat(lengths.next().unwrap_or(1)), levels);
             let event = parse_recorded(value.clone()).unwrap();
             let line = value.to_string();
-            let accepted = check(&event);
+            let accepted = check_bounds(&event);
             prop_assert_eq!(accepted.is_ok(), parse_line(line.as_bytes(), None).is_ok());
             if accepted.is_ok() {
-                let kept = serde_json::to_string(&event).unwrap();
-                let read = parse_recorded(serde_json::from_str(&kept).unwrap());
+                let recorded = serde_json::to_string(&event).unwrap();
+                let read = parse_recorded(serde_json::from_str(&recorded).unwrap());
                 prop_assert_eq!(read, Ok(event));
             }
         }
     }
 
     #[test]
-    fn what_no_line_can_say_is_refused() {
-        let made = |line: &str| parse_recorded(serde_json::from_str(line).unwrap()).unwrap();
+    fn an_event_that_no_line_can_contain_is_refused() {
+        let recorded = |line: &str| parse_recorded(serde_json::from_str(line).unwrap()).unwrap();
         let mut event =
-            made(r#"{"session":"s","event":"tool_proposed","call":"c","tool":"t","args":{}}"#);
+            recorded(r#"{"session":"s","event":"tool_proposed","call":"c","tool":"t","args":{}}"#);
         if let EventKind::ToolProposed(ToolProposed { args, .. }) = &mut event.kind {
             *args = Arguments::Parsed(json!([1]));
         }
-        let said = check(&event).unwrap_err().to_string();
-        assert_eq!(said, "`args` must be an object, not an array");
-        let mut event = made(r#"{"session":"s","event":"plan_proposed","plan_text":"a"}"#);
+        let message = check_bounds(&event).unwrap_err().to_string();
+        assert_eq!(message, "`args` must be an object, not an array");
+        let mut event = recorded(r#"{"session":"s","event":"plan_proposed","plan_text":"a"}"#);
         if let EventKind::PlanProposed(PlanProposed { plan, .. }) = &mut event.kind {
             *plan = Some(json!({}));
         }
-        assert_eq!(check(&event).unwrap_err().to_string(), "give `plan` or `plan_text`, not both");
+        assert_eq!(
+            check_bounds(&event).unwrap_err().to_string(),
+            "give `plan` or `plan_text`, not both"
+        );
     }
 }

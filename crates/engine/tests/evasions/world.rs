@@ -1,35 +1,35 @@
-//! A workspace in memory and a session that works in it.
+//! An in-memory workspace and a session that works in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jackline_engine::facts::{
-    DefinitionFact, FileFact, FileKind, GitFact, PinsFact, ROUNDS_MAX, Tracked, WatchedFact,
+    DefinitionFact, FileFact, FileKind, GitFact, PinsFact, ROUNDS_MAX, TrackedFile, WatchedFact,
 };
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
-    Definition, Digest, Facts, Now, Place, Query, Record, Session, SessionId, Timestamp, Verdict,
-    observe,
+    Definition, Digest, Facts, Now, Query, Record, Session, SessionId, SessionLocation, Timestamp,
+    Verdict, observe,
 };
 use serde_json::{Value, json};
 
-/// Where the workspace lies.
+/// The directory of the workspace.
 pub(crate) const ROOT: &str = "/srv/repo";
 
-/// A person's home; the machine's own directories are there as well.
+/// The home directory of the user. Some system directories exist too.
 pub(crate) const HOME: &str = "/home/dana";
 
 /// Directories, files and links, by absolute path.
 #[derive(Default)]
-pub(crate) struct World {
+pub(crate) struct MemoryWorkspace {
     directories: BTreeSet<String>,
     files: BTreeMap<String, String>,
     links: BTreeMap<String, String>,
     now: i64,
 }
 
-impl World {
-    /// The repository that every line of the tables is played in.
+impl MemoryWorkspace {
+    /// The repository in which every line of the tables runs.
     pub(crate) fn new() -> Self {
         let mut world = Self::default();
         for directory in [ROOT, HOME, "/tmp", "/proc/self", "/dev"] {
@@ -47,9 +47,9 @@ impl World {
     }
 
     pub(crate) fn directory(&mut self, path: &str) {
-        let ends = path.match_indices('/').map(|(at, _)| at).filter(|at| *at > 0);
+        let slashes = path.match_indices('/').map(|(at, _)| at).filter(|at| *at > 0);
         let above: Vec<String> =
-            ends.filter_map(|at| path.get(..at)).map(ToOwned::to_owned).collect();
+            slashes.filter_map(|at| path.get(..at)).map(ToOwned::to_owned).collect();
         self.directories.extend(above);
         self.directories.insert(path.to_owned());
     }
@@ -62,7 +62,7 @@ impl World {
         self.links.insert(path.to_owned(), target.to_owned());
     }
 
-    /// Where links lead: all of a path but what is not there.
+    /// The path with all links resolved, also if the last parts of the path do not exist.
     fn real(&self, path: &str) -> String {
         let mut real = String::new();
         let mut rest: Vec<String> = segments(path).rev().map(ToOwned::to_owned).collect();
@@ -87,9 +87,9 @@ impl World {
         if real.is_empty() { "/".to_owned() } else { real }
     }
 
-    fn look(&self, path: &str) -> FileFact {
-        let asked = absolute(path);
-        let real = self.real(&asked);
+    fn file_fact(&self, path: &str) -> FileFact {
+        let requested = absolute(path);
+        let real = self.real(&requested);
         let kind = match self.files.get(&real) {
             Some(_) => FileKind::File,
             None if self.directories.contains(&real) => FileKind::Directory,
@@ -102,30 +102,30 @@ impl World {
             "" => ".".to_owned(),
             rest => rest.to_owned(),
         });
-        let elsewhere = (real != asked).then_some(shown);
-        FileFact { look, real: elsewhere, ..FileFact::of(kind) }
+        let real_path = (real != requested).then_some(shown);
+        FileFact { stamp: look, real: real_path, ..FileFact::without_details(kind) }
     }
 
-    fn watched(&self, tracked: &[Tracked]) -> BTreeMap<String, WatchedFact> {
-        let seen = tracked.iter().filter_map(|file| {
+    fn watched(&self, tracked: &[TrackedFile]) -> BTreeMap<String, WatchedFact> {
+        let changed = tracked.iter().filter_map(|file| {
             let text = self.files.get(&self.real(&absolute(&file.path)));
             let look = text.map_or(0, |text| look_of(text));
             let sha256 = text.map(|text| Digest::of(text.as_bytes()));
-            (look != file.look).then(|| {
-                (file.path.clone(), WatchedFact { look, sha256, ..WatchedFact::default() })
+            (look != file.stamp).then(|| {
+                (file.path.clone(), WatchedFact { stamp: look, sha256, ..WatchedFact::default() })
             })
         });
-        seen.collect()
+        changed.collect()
     }
 
     fn answer(&self, query: &Query, facts: &mut Facts) {
         match query {
             Query::File { path, .. } => {
-                facts.files.insert(path.clone(), self.look(path));
+                facts.files.insert(path.clone(), self.file_fact(path));
             }
             Query::Watched { files, .. } => facts.watched = Some(self.watched(files)),
             Query::Changed { .. } => facts.changed = Some(BTreeMap::new()),
-            // A branch of one's own with work that is not committed yet.
+            // A private branch with uncommitted work.
             Query::Git { dir } => {
                 let branch = "work".to_owned();
                 let fact = GitFact { repository: true, dirty: true, untracked: true, branch };
@@ -135,7 +135,7 @@ impl World {
                 facts.ignored.insert(path.clone(), false);
             }
             Query::Definition => facts.definition = Some(DefinitionFact::Same),
-            // Nobody was approved, so nobody has to be.
+            // No agent is approved, so no approval is required.
             Query::Pins { .. } => facts.pins = Some(PinsFact::default()),
             other => panic!("this world can't answer {other:?}"),
         }
@@ -158,29 +158,29 @@ fn look_of(text: &str) -> u64 {
     text.bytes().fold(1, |look, byte| look.wrapping_mul(31).wrapping_add(byte.into()))
 }
 
-/// A session that has begun, in a world that can be changed under it.
-pub(crate) struct Play {
-    pub(crate) world: World,
+/// A running session in a world that the test can change.
+pub(crate) struct EvasionSession {
+    pub(crate) world: MemoryWorkspace,
     session: Session,
 }
 
-impl Play {
+impl EvasionSession {
     pub(crate) fn new(definition: &Arc<Definition>) -> Self {
-        let place = Place {
+        let place = SessionLocation {
             workspace: Some(ROOT.to_owned()),
             home: Some(HOME.to_owned()),
             state_home: Some(format!("{HOME}/.local/state/jackline")),
             definition: vec![format!("{ROOT}/jackline.yaml")],
-            ..Place::default()
+            ..SessionLocation::default()
         };
         let session = Session::new(Arc::clone(definition), Arc::new(place));
-        let mut play = Self { world: World::new(), session };
+        let mut play = Self { world: MemoryWorkspace::new(), session };
         play.send(&json!({"event": "session_started"}));
         play.send(&json!({"event": "prompt_submitted", "source": "human", "text": "go"}));
         play
     }
 
-    /// Sends an event and folds the verdict, as the runtime does.
+    /// Sends an event and applies the verdict, as the runtime does.
     pub(crate) fn send(&mut self, event: &Value) -> Verdict {
         self.world.now += 1_000;
         let id = SessionId::parse("s").unwrap();

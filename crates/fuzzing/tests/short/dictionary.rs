@@ -1,9 +1,9 @@
-//! The fuzzer's dictionaries: one word in quotes a line, `#` for a comment.
+//! Reads the dictionaries of the fuzzer: one quoted word per line, and comments after `#`.
 
 use std::fs;
 use std::path::Path;
 
-/// The words of a dictionary; none where a target has no dictionary.
+/// The words of a dictionary, or nothing if the target has no dictionary.
 pub(crate) fn read(path: &Path) -> Vec<Vec<u8>> {
     let text = fs::read_to_string(path).unwrap_or_default();
     text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).map(word).collect()
@@ -25,7 +25,7 @@ fn word(line: &str) -> Vec<u8> {
                 u8::from_str_radix(digits, 16).unwrap()
             }
             Some(escaped @ (b'\\' | b'"')) => escaped,
-            other => panic!("no escape: {other:?} in {line}"),
+            other => panic!("invalid escape {other:?} in {line}"),
         });
     }
     word

@@ -1,5 +1,5 @@
-//! A short run of every fuzz target on the stable toolchain: the seeds as they
-//! are, then broken and crossed at random, the same each time.
+//! Runs every fuzz target briefly on the stable toolchain: with the seeds, and with inputs that are
+//! made from them with a fixed random seed.
 
 #![expect(
     clippy::unwrap_used,
@@ -15,16 +15,16 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use jackline_fuzzing::{TARGETS, Target};
+use jackline_fuzzing::{FuzzTarget, TARGETS};
 
 use mutation::Mutator;
 
-/// Where the fuzzer's own files are.
+/// The directory of the fuzzer.
 fn fuzz() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz")
 }
 
-fn target(name: &str) -> Target {
+fn target(name: &str) -> FuzzTarget {
     *TARGETS.iter().find(|target| target.name == name).unwrap()
 }
 
@@ -36,7 +36,7 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
     paths.iter().map(|path| fs::read(path).unwrap()).collect()
 }
 
-/// Runs a target on its seeds, and on so many inputs that are made of them.
+/// Runs a target on its seeds, and on this many inputs that are made from them.
 fn run(name: &str, inputs: usize) {
     let target = target(name);
     let seeds = seeds(name);
@@ -52,10 +52,10 @@ fn run(name: &str, inputs: usize) {
     }
 }
 
-/// Says which input it was.
-fn try_input(target: Target, input: &[u8]) {
-    let tried = catch_unwind(AssertUnwindSafe(|| (target.check)(input)));
-    assert!(tried.is_ok(), "{} fails on \"{}\"", target.name, input.escape_ascii());
+/// Reports the input if the target fails on it.
+fn try_input(target: FuzzTarget, input: &[u8]) {
+    let result = catch_unwind(AssertUnwindSafe(|| (target.check)(input)));
+    assert!(result.is_ok(), "{} fails on \"{}\"", target.name, input.escape_ascii());
 }
 
 #[test]
@@ -64,22 +64,22 @@ fn every_line_is_understood_or_opaque() {
 }
 
 #[test]
-fn every_file_loads_or_says_where_it_is_wrong() {
+fn every_file_loads_or_has_errors_with_a_position() {
     run("definition", 1_000);
 }
 
 #[test]
-fn every_condition_is_read_or_says_where_it_is_wrong() {
+fn every_condition_is_parsed_or_has_an_error_with_a_position() {
     run("expression", 5_000);
 }
 
 #[test]
-fn what_is_decoded_is_allowed_and_what_is_allowed_passes_while_it_comes() {
+fn decoded_values_are_valid_and_valid_texts_pass_the_streaming_check() {
     run("decode", 5_000);
 }
 
 #[test]
-fn every_line_on_the_wire_is_an_event_or_a_mistake() {
+fn every_line_on_the_wire_is_an_event_or_an_error() {
     run("wire", 10_000);
 }
 

@@ -1,8 +1,8 @@
-//! Inputs made of seeds: broken, crossed, and with words of a dictionary put in.
+//! Makes inputs from seeds: it breaks them, combines them, and inserts words of a dictionary.
 
-/// Makes one input after the other, the same ones each time.
+/// Makes one input after another, always the same sequence.
 pub(crate) struct Mutator {
-    dice: Dice,
+    dice: RandomBytes,
     seeds: Vec<Vec<u8>>,
     words: Vec<Vec<u8>>,
     bytes_max: usize,
@@ -10,7 +10,7 @@ pub(crate) struct Mutator {
 
 impl Mutator {
     pub(crate) fn new(seeds: Vec<Vec<u8>>, words: Vec<Vec<u8>>, bytes_max: usize) -> Self {
-        Self { dice: Dice(0x005e_ed0f_7ac1_e11e), seeds, words, bytes_max }
+        Self { dice: RandomBytes(0x005e_ed0f_7ac1_e11e), seeds, words, bytes_max }
     }
 
     pub(crate) fn next_input(&mut self) -> Vec<u8> {
@@ -58,10 +58,10 @@ impl Mutator {
     }
 }
 
-/// A small generator, so that a failing round can be run again.
-struct Dice(u64);
+/// A small random generator with a fixed seed, so that a failing run can be repeated.
+struct RandomBytes(u64);
 
-impl Dice {
+impl RandomBytes {
     fn roll(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

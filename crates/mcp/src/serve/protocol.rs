@@ -1,79 +1,80 @@
-//! The two eras of the protocol: a handshake first, or everything in each request.
+//! The two eras of the MCP protocol: with a handshake, or with all information in each request.
 
 use jackline_workspace::ToolSpec;
 use serde_json::{Value, json};
 
-use super::message::RpcError;
-use crate::shown::shown_whole;
+use super::client_message::RpcError;
+use crate::result_size_meta::full_result_meta;
 
-/// Versions that begin with a handshake, the newest last.
-const HANDSHAKE: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+/// The versions with a handshake, the newest last.
+const HANDSHAKE_VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
-/// The version in which each request stands for itself.
-const STATELESS: &str = "2026-07-28";
+/// The version in which each request is independent.
+const STATELESS_VERSION: &str = "2026-07-28";
 
-/// All of them, the newest first.
-const SUPPORTED: [&str; 5] = [STATELESS, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// All supported versions, the newest first.
+const SUPPORTED_VERSIONS: [&str; 5] =
+    [STATELESS_VERSION, "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
 
-/// How long a client may keep the list of tools: they are the program's own.
-const FRESH_MS: u64 = 3_600_000;
+/// How long a client may cache the list of tools, which is fixed in this program.
+const TOOL_LIST_TTL_MS: u64 = 3_600_000;
 
 const INSTRUCTIONS: &str = "Tools for the files of one workspace. Paths are relative to it. \
-Answers are bounded: go on with the offset an answer names. A refusal says why and what to do \
-instead; the same call will be refused again.";
+Answers are bounded: continue with the offset that an answer names. A refusal says why and what \
+to do instead; the same call will be refused again.";
 
-/// How a request speaks.
+/// The era of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Era {
+pub(super) enum ProtocolEra {
     Handshake,
     Stateless,
 }
 
-impl Era {
-    /// The era of a request. One that says nothing is taken for the older one, even
-    /// where nobody has shaken hands: nothing we do hangs on it.
-    pub(super) fn of(params: &Value) -> Result<Self, RpcError> {
+impl ProtocolEra {
+    /// The era of a request. A request without a version belongs to the older era, even without a
+    /// handshake, because no decision depends on it.
+    pub(super) fn of_request(params: &Value) -> Result<Self, RpcError> {
         let meta = params.get("_meta");
         let Some(version) = meta.and_then(|meta| meta.get(META_VERSION)) else {
             return Ok(Self::Handshake);
         };
         match version.as_str() {
-            Some(STATELESS) => {}
-            Some(known) if HANDSHAKE.contains(&known) => return Ok(Self::Handshake),
-            _ => return Err(RpcError::version(version, &SUPPORTED)),
+            Some(STATELESS_VERSION) => {}
+            Some(version) if HANDSHAKE_VERSIONS.contains(&version) => return Ok(Self::Handshake),
+            _ => return Err(RpcError::unsupported_version(version, &SUPPORTED_VERSIONS)),
         }
         if meta.and_then(|meta| meta.get(META_CAPABILITIES)).is_some_and(Value::is_object) {
             return Ok(Self::Stateless);
         }
         let data =
             json!({ "path": format!("/_meta/{META_CAPABILITIES}"), "expected": "an object" });
-        Err(RpcError::params("a request needs the client's capabilities in `_meta`", data))
+        Err(RpcError::invalid_params("the client's capabilities are missing in `_meta`", data))
     }
 
-    /// A result, with what this era wants in all of them.
+    /// Adds the fields that this era requires in every result.
     pub(super) fn seal(self, mut result: Value) -> Value {
         if let (Self::Stateless, Some(fields)) = (self, result.as_object_mut()) {
             fields.insert("resultType".to_owned(), json!("complete"));
-            fields.insert("_meta".to_owned(), json!({ META_SERVER: server() }));
+            fields.insert("_meta".to_owned(), json!({ META_SERVER: server_info() }));
         }
         result
     }
 
-    /// The same for a result that may be kept.
-    fn seal_lasting(self, mut result: Value) -> Value {
+    /// Like `seal`, for a result that the client may cache.
+    fn seal_cacheable(self, mut result: Value) -> Value {
         if let (Self::Stateless, Some(fields)) = (self, result.as_object_mut()) {
-            fields.insert("ttlMs".to_owned(), json!(FRESH_MS));
+            fields.insert("ttlMs".to_owned(), json!(TOOL_LIST_TTL_MS));
             fields.insert("cacheScope".to_owned(), json!("public"));
         }
         self.seal(result)
     }
 }
 
-fn server() -> Value {
+fn server_info() -> Value {
     json!({ "name": "jackline", "version": env!("CARGO_PKG_VERSION") })
 }
 
@@ -81,33 +82,42 @@ fn capabilities() -> Value {
     json!({ "tools": { "listChanged": false } })
 }
 
-/// The handshake: the client's version if we speak it, else the newest that has one.
+/// Answers the handshake: with the client's version if it is supported, else with the newest one
+/// that has a handshake.
 pub(super) fn initialize(params: &Value) -> Value {
-    let [.., newest] = HANDSHAKE;
-    let asked = params.get("protocolVersion").and_then(Value::as_str);
-    let version = asked.filter(|asked| HANDSHAKE.contains(asked)).unwrap_or(newest);
+    let [.., newest] = HANDSHAKE_VERSIONS;
+    let requested = params.get("protocolVersion").and_then(Value::as_str);
+    let version =
+        requested.filter(|requested| HANDSHAKE_VERSIONS.contains(requested)).unwrap_or(newest);
     json!({
         "protocolVersion": version,
         "capabilities": capabilities(),
-        "serverInfo": server(),
+        "serverInfo": server_info(),
         "instructions": INSTRUCTIONS,
     })
 }
 
-/// What we are, for who asks before anything else.
+/// Describes the server to a client that asks before anything else.
 pub(super) fn discover() -> Value {
-    Era::Stateless.seal_lasting(json!({
-        "supportedVersions": SUPPORTED,
+    ProtocolEra::Stateless.seal_cacheable(json!({
+        "supportedVersions": SUPPORTED_VERSIONS,
         "capabilities": capabilities(),
         "instructions": INSTRUCTIONS,
     }))
 }
 
-/// All tools: there is one page.
-pub(super) fn list(params: &Value, era: Era, tools: &[ToolSpec]) -> Result<Value, RpcError> {
+/// Lists all tools, on one page.
+pub(super) fn list_tools(
+    params: &Value,
+    era: ProtocolEra,
+    tools: &[ToolSpec],
+) -> Result<Value, RpcError> {
     if params.get("cursor").is_some_and(|cursor| !cursor.is_null()) {
         let data = json!({ "path": "/cursor", "expected": "nothing" });
-        return Err(RpcError::params("there is one page of tools, and no cursor", data));
+        return Err(RpcError::invalid_params(
+            "the list of tools has only one page; call without `cursor`",
+            data,
+        ));
     }
     let tool = |spec: &ToolSpec| {
         json!({
@@ -115,11 +125,11 @@ pub(super) fn list(params: &Value, era: Era, tools: &[ToolSpec]) -> Result<Value
             "description": spec.description,
             "inputSchema": spec.input_schema,
             "annotations": { "readOnlyHint": spec.read_only },
-            "_meta": shown_whole(),
+            "_meta": full_result_meta(),
         })
     };
     let tools: Vec<Value> = tools.iter().map(tool).collect();
-    Ok(era.seal_lasting(json!({ "tools": tools })))
+    Ok(era.seal_cacheable(json!({ "tools": tools })))
 }
 
 #[cfg(test)]
@@ -127,26 +137,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_handshake_ends_with_a_version_of_both() {
-        let version = |asked: Value| {
-            let result = initialize(&json!({ "protocolVersion": asked }));
+    fn a_handshake_agrees_on_a_supported_version() {
+        let version = |requested: Value| {
+            let result = initialize(&json!({ "protocolVersion": requested }));
             result["protocolVersion"].as_str().map(ToOwned::to_owned).unwrap()
         };
-        HANDSHAKE.into_iter().for_each(|known| assert_eq!(version(json!(known)), known));
+        HANDSHAKE_VERSIONS
+            .into_iter()
+            .for_each(|version_text| assert_eq!(version(json!(version_text)), version_text));
         for other in [json!("2026-07-28"), json!("1999-01-01"), json!(7), Value::Null] {
             assert_eq!(version(other), "2025-11-25");
         }
     }
 
     #[test]
-    fn a_request_says_its_era_or_is_of_the_older_one() {
-        let era = |meta: Value| Era::of(&json!({ "_meta": meta }));
-        assert_eq!(Era::of(&json!({})), Ok(Era::Handshake));
-        assert_eq!(era(json!({ "progressToken": 1 })), Ok(Era::Handshake));
-        assert_eq!(era(json!({ META_VERSION: "2025-06-18" })), Ok(Era::Handshake));
-        let whole = json!({ META_VERSION: STATELESS, META_CAPABILITIES: {} });
-        assert_eq!(era(whole), Ok(Era::Stateless));
-        assert!(era(json!({ META_VERSION: STATELESS })).is_err());
+    fn a_request_without_a_version_belongs_to_the_older_era() {
+        let era = |meta: Value| ProtocolEra::of_request(&json!({ "_meta": meta }));
+        assert_eq!(ProtocolEra::of_request(&json!({})), Ok(ProtocolEra::Handshake));
+        assert_eq!(era(json!({ "progressToken": 1 })), Ok(ProtocolEra::Handshake));
+        assert_eq!(era(json!({ META_VERSION: "2025-06-18" })), Ok(ProtocolEra::Handshake));
+        let whole = json!({ META_VERSION: STATELESS_VERSION, META_CAPABILITIES: {} });
+        assert_eq!(era(whole), Ok(ProtocolEra::Stateless));
+        assert!(era(json!({ META_VERSION: STATELESS_VERSION })).is_err());
         assert!(era(json!({ META_VERSION: "1900-01-01", META_CAPABILITIES: {} })).is_err());
     }
 }

@@ -1,19 +1,19 @@
-//! A server elsewhere, spoken to by streamable HTTP.
+//! A server elsewhere, reached by streamable HTTP.
 //!
-//! Each line of the client is posted by a thread of its own, which then hears the
-//! answer: one message, or a stream of them. Who asks may overtake who asks; but
-//! nobody overtakes a line that takes no answer, as `notifications/initialized`.
-//! Whoever posts can be called back: its connection is closed under it.
+//! Each line of the client is posted by its own thread, which then reads the answer: one message,
+//! or a stream of messages. Requests may overtake each other. But nothing may overtake a line
+//! without an answer, such as `notifications/initialized`. A request can be cancelled by closing
+//! its connection.
 
-mod address;
-mod flight;
-mod listener;
-mod mirror;
-mod outgoing;
-mod stream;
-mod trouble;
+mod connection_failure;
+mod event_stream;
+mod outgoing_line;
+mod param_headers;
+mod posted_line;
+mod server_address;
+mod server_stream;
 
-pub use self::address::{Address, AddressError, Encryption};
+pub use self::server_address::{AddressError, Encryption, ServerAddress};
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -22,92 +22,92 @@ use std::time::Duration;
 use serde_json::Value;
 use ureq::{Agent, RequestBuilder};
 
-use self::flight::Flight;
-use self::mirror::Mirrors;
-use self::outgoing::{Kind, Outgoing};
-use super::errors::Failure;
-use super::ledger::Open;
-use super::lines::LINE_BYTES_MAX;
-use super::message::Id;
-use super::server::{Ear, Server, lock};
-use super::shared::{Job, Shared};
+use self::outgoing_line::{OutgoingKind, OutgoingLine};
+use self::param_headers::ParamHeaders;
+use self::posted_line::PostedLine;
+use super::bounded_lines::LINE_BYTES_MAX;
+use super::open_requests::OpenRequest;
+use super::proxied_server::{ProxiedServer, Watcher, lock_ignoring_poison};
+use super::proxy_failure::ProxyFailure;
+use super::proxy_shared::{ProxyJob, ProxyShared};
+use super::rpc_message::RpcId;
 
-/// How many requests may be under way at once.
-const FLIGHTS_MAX: usize = 32;
+/// How many requests may be open at once.
+const POSTS_MAX: usize = 32;
 
-/// How many may wait for that, and how long they may be together.
+/// How many requests may wait in the queue, and how large they may be together.
 const WAITING_MAX: usize = 64;
 const WAITING_BYTES_MAX: usize = 2 * LINE_BYTES_MAX;
 
-/// How long the end of a session may take.
-const DELETE: Duration = Duration::from_secs(1);
+/// The timeout of the request that ends a session.
+const DELETE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A server at work, as far as that can be known.
-pub(super) struct Remote {
-    address: Address,
-    state: Mutex<State>,
+/// The connection to a server.
+pub(super) struct RemoteServer {
+    address: ServerAddress,
+    state: Mutex<ConnectionState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    /// What is to be posted, oldest first.
-    waiting: VecDeque<Outgoing>,
-    /// What is under way, by number.
-    flying: BTreeMap<u64, Flying>,
-    /// Who nobody overtakes.
-    ordered: Option<u64>,
-    /// Who has a connection and nothing to ask.
-    free: Vec<Agent>,
-    /// The name of the session, where the server has one.
+struct ConnectionState {
+    /// The requests to be posted, the oldest first.
+    waiting: VecDeque<OutgoingLine>,
+    /// The open requests, by number.
+    open_posts: BTreeMap<u64, OpenPost>,
+    /// The request that nothing may overtake.
+    blocking_post: Option<u64>,
+    /// Agents with an idle connection.
+    idle_agents: Vec<Agent>,
+    /// The session id, if the server has one.
     session: Option<String>,
-    /// What headers repeat of calls.
-    mirrors: Mirrors,
-    /// How many were under way so far.
+    /// The call parameters that are repeated in headers.
+    param_headers: ParamHeaders,
+    /// How many requests were opened so far.
     count: u64,
-    /// Nothing more will come.
-    closing: bool,
-    /// Nothing more is heard.
-    ended: bool,
+    /// Whether the client sends nothing more.
+    is_closing: bool,
+    /// Whether the connection was closed.
+    is_closed: bool,
 }
 
-/// A request under way.
-struct Flying {
-    /// Who waits for an answer.
-    asked: Vec<Id>,
+/// An open request.
+struct OpenPost {
+    /// The ids that wait for an answer.
+    waiting_ids: Vec<RpcId>,
     agent: Agent,
-    /// Whether the end of the connection takes it back, without a message.
+    /// Whether closing the connection cancels the request, without a message.
     stateless: bool,
-    /// Whether it is heard until somebody has heard enough.
-    listens: bool,
-    /// Nobody wants to hear anything of it.
-    called_back: bool,
+    /// Whether the request listens until the client cancels it.
+    is_listening: bool,
+    /// Whether the request was cancelled.
+    is_cancelled: bool,
 }
 
-impl Flying {
-    fn call_back(&mut self) {
-        self.called_back = true;
+impl OpenPost {
+    fn cancel(&mut self) {
+        self.is_cancelled = true;
         self.agent.clone().shutdown();
     }
 }
 
-impl Remote {
-    /// Nobody is asked before the client asks something.
-    pub(super) fn new(address: Address) -> (Arc<Self>, Vec<Ear>) {
+impl RemoteServer {
+    /// Creates the connection. Nothing is sent before the client sends something.
+    pub(super) fn new(address: ServerAddress) -> (Arc<Self>, Vec<Watcher>) {
         let remote = Self { address, state: Mutex::default(), changed: Condvar::new() };
         let remote = Arc::new(remote);
         let dispatcher = Arc::clone(&remote);
-        (remote, vec![Box::new(move |shared| dispatcher.dispatch(shared))])
+        (remote, vec![Box::new(move |shared| dispatcher.dispatch_queue(shared))])
     }
 
-    /// Lets fly what waits, until nothing more will come.
-    fn dispatch(self: &Arc<Self>, shared: &Arc<Shared>) {
-        let mut state = lock(&self.state);
-        while !state.ended {
-            if let Some((number, outgoing)) = state.next(&self.address) {
+    /// Posts the waiting requests, until the client has left and all are answered.
+    fn dispatch_queue(self: &Arc<Self>, shared: &Arc<ProxyShared>) {
+        let mut state = lock_ignoring_poison(&self.state);
+        while !state.is_closed {
+            if let Some((number, outgoing)) = state.next_post(&self.address) {
                 drop(state);
-                self.let_fly(shared, number, outgoing);
-                state = lock(&self.state);
+                self.start_post(shared, number, outgoing);
+                state = lock_ignoring_poison(&self.state);
             } else if state.is_done() {
                 break;
             } else {
@@ -115,36 +115,41 @@ impl Remote {
             }
         }
         drop(state);
-        shared.send(Job::Silent);
-        shared.send(Job::Ended);
+        shared.send(ProxyJob::OutputClosed);
+        shared.send(ProxyJob::ServerExited);
     }
 
-    fn let_fly(self: &Arc<Self>, shared: &Arc<Shared>, number: u64, outgoing: Outgoing) {
+    fn start_post(
+        self: &Arc<Self>,
+        shared: &Arc<ProxyShared>,
+        number: u64,
+        outgoing: OutgoingLine,
+    ) {
         let (remote, with) = (Arc::clone(self), Arc::clone(shared));
-        let fly = move || Flight { remote: &remote, shared: &with, number }.fly(&outgoing);
+        let fly = move || PostedLine { remote: &remote, shared: &with, number }.run(&outgoing);
         if let Err(error) = std::thread::Builder::new().spawn(fly) {
-            let failure = self.unreached(&format!("there is no thread for it: {error}"));
-            self.land(shared, number, Some(failure));
+            let failure = self.not_reached(&format!("can't start a thread: {error}"));
+            self.finish_post(shared, number, Some(failure));
         }
     }
 
-    /// A request is over. Whoever still waits for it is told why.
-    fn land(&self, shared: &Shared, number: u64, failure: Option<Failure>) {
+    /// Ends a request. The ids that still wait for an answer get an error.
+    fn finish_post(&self, shared: &ProxyShared, number: u64, failure: Option<ProxyFailure>) {
         let flying = {
             let mut state = self.lock();
-            state.pass(number);
-            state.flying.remove(&number)
+            state.unblock_after(number);
+            state.open_posts.remove(&number)
         };
-        let Some(flying) = flying.filter(|flying| !flying.called_back) else { return };
-        let Some(failure) = failure else { return self.lock().free.push(flying.agent) };
-        if flying.asked.is_empty() && !flying.listens {
-            shared.complain(&failure.text());
+        let Some(flying) = flying.filter(|flying| !flying.is_cancelled) else { return };
+        let Some(failure) = failure else { return self.lock().idle_agents.push(flying.agent) };
+        if flying.waiting_ids.is_empty() && !flying.is_listening {
+            shared.warn(&failure.text());
         }
-        flying.asked.iter().for_each(|id| shared.fail(id, failure.clone()));
+        flying.waiting_ids.iter().for_each(|id| shared.fail(id, failure.clone()));
     }
 
-    /// A request with what is said in all of them.
-    fn headed<B>(
+    /// Adds the headers that every request has.
+    fn with_headers<B>(
         &self,
         mut request: RequestBuilder<B>,
         session: Option<&str>,
@@ -162,162 +167,167 @@ impl Remote {
         request
     }
 
-    /// Tells the server that nobody needs the session any more. Many don't care.
-    fn delete(&self, shared: &Shared, session: &str) {
+    /// Tells the server that the session has ended. Many servers ignore it.
+    fn delete_session(&self, shared: &ProxyShared, session: &str) {
         let agent = self.address.agent();
         let request = agent.delete(&self.address.uri);
-        let request = request.config().timeout_global(Some(DELETE)).build();
-        let agreed = lock(&shared.agreed).clone();
-        let _ = self.headed(request, Some(session), agreed.as_deref()).call();
+        let request = request.config().timeout_global(Some(DELETE_TIMEOUT)).build();
+        let agreed = lock_ignoring_poison(&shared.protocol_version).clone();
+        let _ = self.with_headers(request, Some(session), agreed.as_deref()).call();
     }
 
-    /// The state, to change it; who waits for that looks once it is let go.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        let state = lock(&self.state);
+    /// Locks the state for a change, and wakes the thread that waits for changes.
+    fn lock(&self) -> MutexGuard<'_, ConnectionState> {
+        let state = lock_ignoring_poison(&self.state);
         self.changed.notify_all();
         state
     }
 }
 
-impl Server for Remote {
-    fn send(&self, shared: &Shared, line: Vec<u8>) {
-        let mut outgoing = Outgoing::new(line);
+impl ProxiedServer for RemoteServer {
+    fn send(&self, shared: &ProxyShared, line: Vec<u8>) {
+        let mut outgoing = OutgoingLine::new(line);
         let mut state = self.lock();
-        outgoing.mirror(&state.mirrors);
-        if let Kind::Cancelled(id) = &outgoing.kind
-            && (state.take_back(id) == Told::Already || outgoing.stateless.is_some())
+        outgoing.add_param_headers(&state.param_headers);
+        if let OutgoingKind::Cancelled(id) = &outgoing.kind
+            && (state.cancel_request(id) == CancelNotice::NotNeeded || outgoing.stateless.is_some())
         {
             return;
         }
         let Some(outgoing) = state.queue(outgoing) else { return };
         drop(state);
-        if outgoing.asked.is_empty() {
-            shared.complain("a message is dropped: too many are under way");
+        if outgoing.waiting_ids.is_empty() {
+            shared.warn("a message was dropped, because too many requests are open");
         }
-        outgoing.asked.iter().for_each(|id| shared.fail(id, Failure::Busy));
+        outgoing.waiting_ids.iter().for_each(|id| shared.fail(id, ProxyFailure::Busy));
     }
 
-    fn take_back(&self, open: &Open, notice: Option<&str>) {
+    fn cancel_request(&self, open: &OpenRequest, notice: Option<&str>) {
         let mut state = self.lock();
-        if state.take_back(&open.id) == Told::ByMessage
+        if state.cancel_request(&open.id) == CancelNotice::ByMessage
             && let Some(notice) = notice
         {
-            // Where there is no room for it the server goes without.
-            let _ = state.queue(Outgoing::new(notice.as_bytes().to_vec()));
+            // If the queue is full, the server does not get the notification.
+            let _ = state.queue(OutgoingLine::new(notice.as_bytes().to_vec()));
         }
     }
 
     fn close(&self) {
         let mut state = self.lock();
-        state.closing = true;
-        state.flying.values_mut().filter(|flying| flying.listens).for_each(Flying::call_back);
+        state.is_closing = true;
+        state
+            .open_posts
+            .values_mut()
+            .filter(|flying| flying.is_listening)
+            .for_each(OpenPost::cancel);
     }
 
-    fn end(&self, shared: &Shared) -> String {
+    fn end(&self, shared: &ProxyShared) -> String {
         let session = {
             let mut state = self.lock();
-            state.ended = true;
+            state.is_closed = true;
             state.waiting.clear();
-            state.flying.values_mut().for_each(Flying::call_back);
+            state.open_posts.values_mut().for_each(OpenPost::cancel);
             state.session.take()
         };
         if let Some(session) = session {
-            self.delete(shared, &session);
+            self.delete_session(shared, &session);
         }
-        "the connection to it was closed".to_owned()
+        "the connection to the server was closed".to_owned()
     }
 
-    fn last_words(&self) -> Option<String> {
+    fn last_stderr(&self) -> Option<String> {
         None
     }
 
-    fn listed(&self, shared: &Shared, tools: &[Value]) {
-        let bad = self.lock().mirrors.listed(tools);
+    fn note_tools(&self, shared: &ProxyShared, tools: &[Value]) {
+        let bad = self.lock().param_headers.read_tools(tools);
         for tool in bad {
-            shared.complain(&format!(
-                "the tool `{tool}` marks parameters for headers that can't be sent; it may not work"
+            shared.warn(&format!(
+                "the tool `{tool}` requires headers that can't be sent; its calls may fail"
             ));
         }
     }
 }
 
-/// How a server hears that a request was taken back.
+/// How the server learns that a request was cancelled.
 #[derive(PartialEq, Eq)]
-enum Told {
-    /// By the end of the connection; or it has never heard of the request.
-    Already,
+enum CancelNotice {
+    /// By the closed connection; or the request was never sent.
+    NotNeeded,
     ByMessage,
 }
 
-impl State {
-    /// Has a line wait; gives back what there is no room for.
-    fn queue(&mut self, outgoing: Outgoing) -> Option<Outgoing> {
+impl ConnectionState {
+    /// Queues a line. Returns it if the queue is full.
+    fn queue(&mut self, outgoing: OutgoingLine) -> Option<OutgoingLine> {
         let bytes: usize = self.waiting.iter().map(|waiting| waiting.body.len()).sum();
         let full = self.waiting.len() >= WAITING_MAX || bytes > WAITING_BYTES_MAX;
-        if self.closing || full {
+        if self.is_closing || full {
             return Some(outgoing);
         }
         self.waiting.push_back(outgoing);
         None
     }
 
-    /// What may fly now.
-    fn next(&mut self, address: &Address) -> Option<(u64, Outgoing)> {
-        if self.ordered.is_some() || self.flying.len() >= FLIGHTS_MAX {
+    /// The next request that may be posted.
+    fn next_post(&mut self, address: &ServerAddress) -> Option<(u64, OutgoingLine)> {
+        if self.blocking_post.is_some() || self.open_posts.len() >= POSTS_MAX {
             return None;
         }
         let outgoing = self.waiting.pop_front()?;
-        let number = self.enter(address, &outgoing);
-        self.ordered = outgoing.is_ordered().then_some(number);
+        let number = self.open_post(address, &outgoing);
+        self.blocking_post = outgoing.is_ordered().then_some(number);
         Some((number, outgoing))
     }
 
-    /// Something is under way from now on.
-    fn enter(&mut self, address: &Address, outgoing: &Outgoing) -> u64 {
+    /// Registers an open request.
+    fn open_post(&mut self, address: &ServerAddress, outgoing: &OutgoingLine) -> u64 {
         self.count += 1;
-        let flying = Flying {
-            asked: outgoing.asked.clone(),
-            agent: self.free.pop().unwrap_or_else(|| address.agent()),
+        let flying = OpenPost {
+            waiting_ids: outgoing.waiting_ids.clone(),
+            agent: self.idle_agents.pop().unwrap_or_else(|| address.agent()),
             stateless: outgoing.stateless.is_some(),
-            listens: outgoing.kind == Kind::Listen,
-            called_back: false,
+            is_listening: outgoing.kind == OutgoingKind::Listen,
+            is_cancelled: false,
         };
-        self.flying.insert(self.count, flying);
+        self.open_posts.insert(self.count, flying);
         self.count
     }
 
-    /// Others may come behind this one.
-    fn pass(&mut self, number: u64) {
-        if self.ordered == Some(number) {
-            self.ordered = None;
+    /// Allows later requests to follow this one.
+    fn unblock_after(&mut self, number: u64) {
+        if self.blocking_post == Some(number) {
+            self.blocking_post = None;
         }
     }
 
-    /// Whether the client has left, and everything that it asked is answered.
+    /// Whether the client has left, and all its requests are answered.
     fn is_done(&self) -> bool {
-        let heard = self.flying.values().all(|flying| flying.listens);
-        self.closing && self.waiting.is_empty() && heard
+        let only_listeners = self.open_posts.values().all(|flying| flying.is_listening);
+        self.is_closing && self.waiting.is_empty() && only_listeners
     }
 
-    /// Nobody waits for this request any more.
-    fn take_back(&mut self, id: &Id) -> Told {
+    /// Cancels a request.
+    fn cancel_request(&mut self, id: &RpcId) -> CancelNotice {
         let before = self.waiting.len();
         self.waiting.retain_mut(|outgoing| {
-            let asks = outgoing.asked.contains(id);
-            outgoing.asked.retain(|other| other != id);
-            !(asks && outgoing.asked.is_empty())
+            let asks = outgoing.waiting_ids.contains(id);
+            outgoing.waiting_ids.retain(|other| other != id);
+            !(asks && outgoing.waiting_ids.is_empty())
         });
         let unsent = self.waiting.len() < before;
-        let mut told = if unsent { Told::Already } else { Told::ByMessage };
-        for flying in self.flying.values_mut().filter(|flying| flying.asked.contains(id)) {
-            flying.asked.retain(|other| other != id);
-            if flying.asked.is_empty() {
-                flying.call_back();
+        let mut notice = if unsent { CancelNotice::NotNeeded } else { CancelNotice::ByMessage };
+        for flying in self.open_posts.values_mut().filter(|flying| flying.waiting_ids.contains(id))
+        {
+            flying.waiting_ids.retain(|other| other != id);
+            if flying.waiting_ids.is_empty() {
+                flying.cancel();
             }
             if flying.stateless {
-                told = Told::Already;
+                notice = CancelNotice::NotNeeded;
             }
         }
-        told
+        notice
     }
 }

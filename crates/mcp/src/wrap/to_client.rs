@@ -1,131 +1,136 @@
-//! From the server to the client: everything as it is, but what nobody asked for, and
-//! what the guard has to see first.
+//! From the server to the client: passes on everything unchanged, except answers without a request,
+//! and messages that the guards must see first.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::errors::Failure;
-use super::ledger::{Open, What};
-use super::lines::{Read, begins_with_method, id_in_ends};
-use super::message::{Id, Line, Message, range_in};
-use super::server::lock;
-use super::shared::{Answered, Job, Shared, shown};
+use super::bounded_lines::{LineRead, find_id_in_ends, has_method_in_head};
+use super::open_requests::{OpenRequest, OpenRequestKind};
+use super::proxied_server::lock_ignoring_poison;
+use super::proxy_failure::ProxyFailure;
+use super::proxy_shared::{ProxyJob, ProxyShared, ServerAnswers, short_text};
+use super::rpc_message::{RpcId, RpcLine, RpcMessage, range_of};
 
-/// What is done with one message.
-enum Way {
-    /// The client gets it as it is.
+/// What happens to a message.
+enum ServerMessageAction {
+    /// The client gets it unchanged.
     Pass,
-    /// The guard sees it first.
-    Guard(Open),
-    /// Nobody gets it.
+    /// The guards see it first.
+    Guard(OpenRequest),
+    /// It is dropped.
     Drop(&'static str),
 }
 
-/// The server has said something, or nothing more.
-pub(super) fn heard(shared: &Shared, read: Read) {
+/// Handles a line of the server, or the end of its output.
+pub(super) fn handle_read(shared: &ProxyShared, read: LineRead) {
     match read {
-        Read::Line(bytes) => drop(line(shared, bytes)),
-        Read::TooLong { head, tail, bytes } => {
-            shared.complain(&format!("the server sent a line of {bytes} bytes; it is dropped"));
-            // Who is asked, or only told something, waits for no answer.
-            if begins_with_method(&head) {
+        LineRead::Line(bytes) => drop(handle_line(shared, bytes)),
+        LineRead::TooLong { head, tail, bytes } => {
+            shared.warn(&format!("the server sent a line of {bytes} bytes, which was dropped"));
+            // A request or notification of the server answers none of the client's requests.
+            if has_method_in_head(&head) {
                 return;
             }
-            let id = id_in_ends(&head, &tail).as_ref().and_then(Id::of);
-            let mut ledger = lock(&shared.ledger);
-            let named = id.and_then(|id| ledger.take(&id));
-            if let Some(open) = named.or_else(|| ledger.take_oldest()) {
+            let id = find_id_in_ends(&head, &tail).as_ref().and_then(RpcId::from_value);
+            let mut ledger = lock_ignoring_poison(&shared.open_requests);
+            let named = id.and_then(|id| ledger.remove(&id));
+            if let Some(open) = named.or_else(|| ledger.remove_oldest()) {
                 drop(ledger);
-                shared.send(Job::Failed(open, Failure::TooLong { bytes }));
+                shared.send(ProxyJob::Failed(open, ProxyFailure::TooLong { bytes }));
             }
         }
-        Read::End => shared.send(Job::Silent),
+        LineRead::End => shared.send(ProxyJob::OutputClosed),
     }
 }
 
-/// Passes a line on; gives the requests that it answers.
-pub(super) fn line(shared: &Shared, bytes: Vec<u8>) -> Vec<Id> {
+/// Handles a line. Returns the requests that it answers.
+pub(super) fn handle_line(shared: &ProxyShared, bytes: Vec<u8>) -> Vec<RpcId> {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Vec::new();
     }
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
-        Err(error) => return garbage(shared, error.as_bytes()),
+        Err(error) => return report_invalid_line(shared, error.as_bytes()),
     };
-    let Some(Line { messages, batch }) = Line::parse(&text) else {
-        return garbage(shared, text.as_bytes());
+    let Some(RpcLine { messages, batch }) = RpcLine::parse(&text) else {
+        return report_invalid_line(shared, text.as_bytes());
     };
-    let (mut parts, mut untouched) = (Vec::new(), true);
-    let answered = messages.iter().filter_map(|(_, message)| message.answers()).collect();
+    let (mut parts, mut unchanged) = (Vec::new(), true);
+    let answered = messages.iter().filter_map(|(_, message)| message.answered_id()).collect();
     for (raw, message) in &messages {
-        match way(shared, message) {
-            Way::Pass => parts.push((range_in(&text, raw), None)),
-            Way::Guard(open) => {
-                untouched = false;
-                parts.push((range_in(&text, raw), Some(open)));
+        match choose_action(shared, message) {
+            ServerMessageAction::Pass => parts.push((range_of(&text, raw), None)),
+            ServerMessageAction::Guard(open) => {
+                unchanged = false;
+                parts.push((range_of(&text, raw), Some(open)));
             }
-            Way::Drop(why) => {
-                untouched = false;
+            ServerMessageAction::Drop(why) => {
+                unchanged = false;
                 let id = message.id.map_or("null", |id| id.get());
-                shared
-                    .complain(&format!("an answer to {} is dropped: {why}", shown(id.as_bytes())));
+                shared.warn(&format!(
+                    "an answer to request {} was dropped: {why}",
+                    short_text(id.as_bytes())
+                ));
             }
         }
     }
-    if untouched {
+    if unchanged {
         shared.emit(text.into_bytes());
     } else if !parts.is_empty() {
-        see(shared, Answered { text, parts, batch });
+        process_answers(shared, ServerAnswers { text, parts, batch });
     }
     answered
 }
 
-/// Has the guard see an answer: at once, or by the other thread where it is at work.
-fn see(shared: &Shared, answered: Answered) {
-    let line = match shared.desk.try_lock() {
-        Ok(mut desk) => desk.answered(shared, &answered),
-        Err(_) => return shared.send(Job::Answered(answered)),
+/// Passes an answer to the guards; if the gate is locked, the main thread does it.
+fn process_answers(shared: &ProxyShared, answered: ServerAnswers) {
+    let line = match shared.gate.try_lock() {
+        Ok(mut desk) => desk.process_answers(shared, &answered),
+        Err(_) => return shared.send(ProxyJob::Answered(answered)),
     };
     shared.emit(line);
-    shared.tell();
+    shared.write_urgent_notes();
 }
 
-fn garbage(shared: &Shared, bytes: &[u8]) -> Vec<Id> {
-    let text = format!("the server sent a line that is no JSON-RPC message: {}", shown(bytes));
-    shared.complain(&text);
+fn report_invalid_line(shared: &ProxyShared, bytes: &[u8]) -> Vec<RpcId> {
+    let text =
+        format!("the server sent a line that is not a JSON-RPC message: {}", short_text(bytes));
+    shared.warn(&text);
     Vec::new()
 }
 
-fn way(shared: &Shared, message: &Message<'_>) -> Way {
+fn choose_action(shared: &ProxyShared, message: &RpcMessage<'_>) -> ServerMessageAction {
     if message.method.as_deref() == Some("notifications/progress") {
-        let progress: Option<Progress> = message.params();
-        if let Some(token) = progress.and_then(|progress| Id::of(&progress.token)) {
-            lock(&shared.ledger).progress(&token, shared.until_ms());
+        let progress: Option<ProgressParams> = message.parse_params();
+        if let Some(token) = progress.and_then(|progress| RpcId::from_value(&progress.token)) {
+            lock_ignoring_poison(&shared.open_requests)
+                .extend_deadline(&token, shared.new_deadline_ms());
         }
     }
-    let Some(id) = message.answers() else { return Way::Pass };
-    let Some(open) = lock(&shared.ledger).take(&id) else {
-        return Way::Drop("nobody waits for it, or no longer");
+    let Some(id) = message.answered_id() else { return ServerMessageAction::Pass };
+    let Some(open) = lock_ignoring_poison(&shared.open_requests).remove(&id) else {
+        return ServerMessageAction::Drop("no open request has this id");
     };
-    match open.what {
-        What::Call { .. } | What::List => Way::Guard(open),
-        What::Initialize => {
+    match open.kind {
+        OpenRequestKind::Call { .. } | OpenRequestKind::List => ServerMessageAction::Guard(open),
+        OpenRequestKind::Initialize => {
             let agreed = message.result.and_then(|raw| serde_json::from_str(raw.get()).ok());
-            *lock(&shared.agreed) = agreed.map(|Agreed { version }| version);
-            Way::Pass
+            *lock_ignoring_poison(&shared.protocol_version) =
+                agreed.map(|InitializeResult { version }| version);
+            ServerMessageAction::Pass
         }
-        What::Other(_) => Way::Pass,
+        OpenRequestKind::Other(_) => ServerMessageAction::Pass,
     }
 }
 
 #[derive(Deserialize)]
-struct Progress {
+struct ProgressParams {
     #[serde(rename = "progressToken")]
     token: Value,
 }
 
 #[derive(Deserialize)]
-struct Agreed {
+struct InitializeResult {
     #[serde(rename = "protocolVersion")]
     version: String,
 }

@@ -1,62 +1,66 @@
-//! Within which form a model of this machine writes, and how a call is read from it.
+//! The forms in which a local model writes its answers, and the parsing of its calls.
 
 use serde_json::{Value, json};
 
-use crate::ask::{Request, Tool};
-use crate::schema::closed;
+use crate::conversation::{ModelRequest, ToolDeclaration};
+use crate::provider_schema::closed_schema;
 
-/// Within which form an answer is written.
+/// The form of an answer.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Form {
-    /// A document of this schema.
+pub(super) enum AnswerForm {
+    /// A JSON document of this schema.
     Document(Value),
-    /// A grammar: a call, or a text.
+    /// A grammar for a call or a text.
     Grammar(String),
 }
 
-/// How exactly a schema is followed.
+/// How strictly a schema is applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manner {
-    /// No object has keys that its schema does not name: a small model never ends where it
-    /// may go on with any key.
+enum SchemaStrictness {
+    /// No object may have keys that its schema does not name: a small model might never stop adding
+    /// keys.
     Closed,
-    /// As it is.
-    Plain,
-    /// What the decoder has no words for is left out.
+    /// The schema unchanged.
+    Unchanged,
+    /// Keywords that the decoder does not support are ignored.
     Lenient,
 }
 
-/// The forms to try, in this order: which of them a decoder can follow hangs on the schema.
-/// None where the answer is free.
+/// The forms to try, in this order: the schema decides which of them the decoder supports. Empty if
+/// the answer is free text.
 ///
-/// Where an answer has a schema nothing can be called: two forms that begin alike would leave
-/// open which one is meant. An output is never looser than its schema; arguments may be,
-/// because one tool with an unusual schema must not take all others with it, and whoever
-/// makes the call validates them anyway.
-pub(super) fn forms(request: &Request) -> Vec<Form> {
+/// With an output schema, no tool can be called, because two forms with the same start would be
+/// ambiguous. The output is never looser than its schema. Arguments may be looser, because one tool
+/// with an unusual schema must not disable all other tools, and the code that runs the call
+/// validates them anyway.
+pub(super) fn answer_forms(request: &ModelRequest) -> Vec<AnswerForm> {
     if let Some(output) = &request.output {
-        let document = |manner| Form::Document(guided(&output.schema, manner));
-        return vec![document(Manner::Closed), document(Manner::Plain)];
+        let document = |manner| AnswerForm::Document(with_guidance(&output.schema, manner));
+        return vec![document(SchemaStrictness::Closed), document(SchemaStrictness::Unchanged)];
     }
     if request.tools.is_empty() {
         return Vec::new();
     }
-    let grammar = |manner| Form::Grammar(calls_or_text(&request.tools, manner));
-    vec![grammar(Manner::Closed), grammar(Manner::Plain), grammar(Manner::Lenient)]
+    let grammar = |manner| AnswerForm::Grammar(calls_or_text(&request.tools, manner));
+    vec![
+        grammar(SchemaStrictness::Closed),
+        grammar(SchemaStrictness::Unchanged),
+        grammar(SchemaStrictness::Lenient),
+    ]
 }
 
-/// A schema with what tells the decoder how to write. White space is fixed: where it is free,
-/// some models write nothing else.
-fn guided(schema: &Value, manner: Manner) -> Value {
+/// A schema with instructions for the decoder. White space is fixed, because some models would
+/// write nothing else.
+fn with_guidance(schema: &Value, manner: SchemaStrictness) -> Value {
     let mut schema = match (manner, schema) {
-        (Manner::Closed, schema) => closed(schema),
+        (SchemaStrictness::Closed, schema) => closed_schema(schema),
         (_, schema) => schema.clone(),
     };
     if schema == Value::Bool(true) {
         schema = json!({});
     }
     if let Value::Object(fields) = &mut schema {
-        let lenient = manner == Manner::Lenient;
+        let lenient = manner == SchemaStrictness::Lenient;
         let guidance = json!({
             "whitespace_flexible": false, "item_separator": ", ", "key_separator": ": ",
             "lenient": lenient, "coerce_one_of": lenient,
@@ -66,14 +70,14 @@ fn guided(schema: &Value, manner: Manner) -> Value {
     schema
 }
 
-/// One call of one of the tools, or a text, which begins with something else than a brace.
-fn calls_or_text(tools: &[Tool], manner: Manner) -> String {
+/// A grammar for one call of a tool, or a text that does not start with a brace.
+fn calls_or_text(tools: &[ToolDeclaration], manner: SchemaStrictness) -> String {
     let names: Vec<String> = (0..tools.len()).map(|n| format!("call_{n}")).collect();
     let mut lines =
         vec![format!("start: TEXT | {}", names.join(" | ")), r"TEXT: /[^{\s](?s:.*)/".to_owned()];
     for (name, tool) in names.iter().zip(tools) {
-        let (opens, closes) = (json!(opening(&tool.name)), json!(CLOSING));
-        let arguments = guided(&tool.schema, manner);
+        let (opens, closes) = (json!(call_opening(&tool.name)), json!(CALL_CLOSING));
+        let arguments = with_guidance(&tool.schema, manner);
         lines.push(format!("{name}: {opens} {name}_arguments {closes}"));
         lines.push(format!("{name}_arguments: %json {arguments}"));
     }
@@ -81,25 +85,28 @@ fn calls_or_text(tools: &[Tool], manner: Manner) -> String {
     lines.join("\n")
 }
 
-/// What a call of a tool begins with, to the letter, and what it ends with.
-fn opening(tool: &str) -> String {
+/// The exact start and end of a call.
+fn call_opening(tool: &str) -> String {
     format!("{{\"name\": {}, \"arguments\": ", json!(tool))
 }
 
-const CLOSING: &str = "}";
+const CALL_CLOSING: &str = "}";
 
-/// A call as a model of this machine writes it.
-pub(super) fn written(tool: &str, arguments: &str) -> String {
-    format!("{}{arguments}{CLOSING}", opening(tool))
+/// A call in the form that a local model writes.
+pub(super) fn render_call(tool: &str, arguments: &str) -> String {
+    format!("{}{arguments}{CALL_CLOSING}", call_opening(tool))
 }
 
-/// The tool and the arguments of a call that was written, as far as it came.
-pub(super) fn read_call<'a, 't>(text: &'a str, tools: &'t [Tool]) -> Option<(&'t str, &'a str)> {
+/// The tool and the arguments of a call, even if the call is incomplete.
+pub(super) fn read_call<'a, 't>(
+    text: &'a str,
+    tools: &'t [ToolDeclaration],
+) -> Option<(&'t str, &'a str)> {
     tools.iter().find_map(|tool| {
-        let rest = text.strip_prefix(&opening(&tool.name))?;
-        // The end may be the arguments' own where the call was cut off.
+        let rest = text.strip_prefix(&call_opening(&tool.name))?;
+        // If the call was cut off, a brace at its end may belong to the arguments.
         let whole = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
-        let arguments = if whole { rest.strip_suffix(CLOSING).unwrap_or(rest) } else { rest };
+        let arguments = if whole { rest.strip_suffix(CALL_CLOSING).unwrap_or(rest) } else { rest };
         Some((tool.name.as_str(), arguments))
     })
 }
@@ -107,47 +114,53 @@ pub(super) fn read_call<'a, 't>(text: &'a str, tools: &'t [Tool]) -> Option<(&'t
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::OutputSchema;
+    use crate::conversation::OutputSchema;
 
-    fn tool(name: &str) -> Tool {
+    fn tool(name: &str) -> ToolDeclaration {
         let schema = json!({ "type": "object", "properties": { "path": { "type": "string" } } });
-        Tool { name: name.to_owned(), description: String::new(), schema }
+        ToolDeclaration { name: name.to_owned(), description: String::new(), schema }
     }
 
     #[test]
     fn an_answer_without_tools_and_schema_is_free() {
-        assert_eq!(forms(&Request::default()), []);
+        assert_eq!(answer_forms(&ModelRequest::default()), []);
     }
 
     #[test]
     fn an_output_is_never_looser_than_its_schema() {
         let schema = json!({ "type": "object" });
         let output = Some(OutputSchema { name: "out".to_owned(), schema });
-        let request = Request { output, tools: vec![tool("a")], ..Request::default() };
-        let found = forms(&request);
-        let lenient = |form: &Form| match form {
-            Form::Document(schema) => schema.pointer("/x-guidance/lenient") != Some(&json!(false)),
-            Form::Grammar(_) => true,
+        let request = ModelRequest { output, tools: vec![tool("a")], ..ModelRequest::default() };
+        let forms_found = answer_forms(&request);
+        let lenient = |form: &AnswerForm| match form {
+            AnswerForm::Document(schema) => {
+                schema.pointer("/x-guidance/lenient") != Some(&json!(false))
+            }
+            AnswerForm::Grammar(_) => true,
         };
-        assert!(found.len() == 2 && !found.iter().any(lenient), "{found:?}");
-        let Some(Form::Document(first)) = found.first() else { panic!("{found:?}") };
+        assert!(forms_found.len() == 2 && !forms_found.iter().any(lenient), "{forms_found:?}");
+        let Some(AnswerForm::Document(first)) = forms_found.first() else {
+            panic!("{forms_found:?}")
+        };
         assert_eq!(first.get("additionalProperties"), Some(&json!(false)));
     }
 
     #[test]
     fn each_tool_has_its_own_arguments() {
-        let request = Request { tools: vec![tool("a"), tool("b")], ..Request::default() };
-        let found = forms(&request);
-        let Some(Form::Grammar(grammar)) = found.first() else { panic!("{found:?}") };
+        let request = ModelRequest { tools: vec![tool("a"), tool("b")], ..ModelRequest::default() };
+        let forms_found = answer_forms(&request);
+        let Some(AnswerForm::Grammar(grammar)) = forms_found.first() else {
+            panic!("{forms_found:?}")
+        };
         assert!(grammar.starts_with("start: TEXT | call_0 | call_1\n"), "{grammar}");
         let second = r#"call_1: "{\"name\": \"b\", \"arguments\": " call_1_arguments "}""#;
         assert!(grammar.contains(second), "{grammar}");
     }
 
     #[test]
-    fn what_is_written_is_read_as_far_as_it_came() {
+    fn an_incomplete_call_is_parsed_as_far_as_possible() {
         let tools = [tool("a"), tool("ab")];
-        let call = written("ab", r#"{"path": "x}"}"#);
+        let call = render_call("ab", r#"{"path": "x}"}"#);
         assert_eq!(read_call(&call, &tools), Some(("ab", r#"{"path": "x}"}"#)));
         let half = call.strip_suffix('}').unwrap();
         assert_eq!(read_call(half, &tools), Some(("ab", r#"{"path": "x}"}"#)));

@@ -1,8 +1,8 @@
-//! What the model says, step by step.
+//! The answers of the scripted model, step by step.
 //!
-//! One script serves several conversations at once. A sub-agent asks the same
-//! model while the main agent goes on, so each conversation has a part of its
-//! own, known by a text in what it begins with.
+//! One script serves several conversations at once. A sub-agent uses the same model while the main
+//! agent continues, so each conversation can have its own part. A part is identified by a text at
+//! the start of its conversation.
 
 use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
@@ -10,100 +10,100 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-/// What is said when a part is over.
-const OVER: &str = "DONE";
+/// The answer after the last step of a part.
+const END_TEXT: &str = "DONE";
 
-/// A piece that is larger than any reader expects.
+/// A text that is larger than any reader expects.
 const HUGE_BYTES: usize = 1 << 20;
 
-/// The steps of every conversation.
+/// The steps of all conversations.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Script {
-    steps: Vec<Step>,
-    parts: Vec<(String, Vec<Step>)>,
+pub struct ModelScript {
+    steps: Vec<ScriptStep>,
+    parts: Vec<(String, Vec<ScriptStep>)>,
     repeats: bool,
 }
 
-/// What is said to one request.
+/// The answer to one request.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Step {
-    /// Text that comes first; none if empty.
+pub struct ScriptStep {
+    /// The text, before the calls; may be empty.
     pub text: String,
-    /// Tools that are to be called.
-    pub tools: Vec<ToolUse>,
-    /// What it is said to have cost.
-    pub usage: Usage,
-    /// How long is waited first.
+    /// The tools to call.
+    pub tools: Vec<ScriptedToolCall>,
+    /// The reported token counts.
+    pub usage: ScriptUsage,
+    /// The delay before the answer.
     pub delay: Duration,
-    /// The request fails with this status instead, for which the text is the reason.
+    /// If set, the request fails with this status, and the text is the error message.
     pub status: Option<u16>,
-    /// How long it wants to be left alone then.
+    /// The retry delay that the failed request reports.
     pub retry_after: Option<Duration>,
-    /// What is wrong with the answer itself.
-    pub broken: Option<Broken>,
+    /// A defect of the answer itself.
+    pub broken: Option<AnswerDefect>,
 }
 
-/// What can be wrong with an answer.
+/// The possible defects of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Broken {
-    /// The connection ends in the middle.
-    Half,
-    /// It is a page of HTML.
+pub enum AnswerDefect {
+    /// The connection closes in the middle of the answer.
+    Incomplete,
+    /// The answer is an HTML page.
     Html,
-    /// Nothing comes at all.
+    /// No answer is sent.
     Nothing,
-    /// Its text is one piece of a megabyte.
+    /// The text is one piece of a megabyte.
     Huge,
-    /// It is cut off, as one that got too long.
-    Long,
+    /// The answer ends at the length limit.
+    LengthLimit,
 }
 
-/// One call of a tool.
+/// A tool call of the script.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ToolUse {
-    /// The tool.
+pub struct ScriptedToolCall {
+    /// The name of the tool.
     pub name: String,
-    /// Its arguments.
+    /// The arguments.
     pub input: Value,
-    /// The arguments as a text instead, which may be no JSON.
+    /// The arguments as raw text instead, which may be invalid JSON.
     pub text: Option<String>,
 }
 
-impl ToolUse {
-    /// The arguments as they are written.
+impl ScriptedToolCall {
+    /// The arguments as text.
     pub(super) fn arguments(&self) -> String {
         self.text.clone().unwrap_or_else(|| self.input.to_string())
     }
 }
 
-/// Tokens of one answer.
+/// The token counts of one answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Usage {
-    /// What was read, and was in no cache.
+pub struct ScriptUsage {
+    /// Input tokens that were not in a cache.
     pub input: u64,
-    /// What was written.
+    /// Output tokens.
     pub output: u64,
-    /// What was read from the cache.
+    /// Input tokens from the cache.
     pub cache_read: u64,
-    /// What was put there.
+    /// Input tokens that were written to the cache.
     pub cache_creation: u64,
 }
 
-impl Usage {
-    /// Everything that was read, for providers that count no other way.
-    pub(super) fn read(self) -> u64 {
+impl ScriptUsage {
+    /// All input tokens, for providers that report only the sum.
+    pub(super) fn input_sum(self) -> u64 {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_creation)
     }
 }
 
-impl Default for Usage {
+impl Default for ScriptUsage {
     fn default() -> Self {
         Self { input: 1000, output: 20, cache_read: 0, cache_creation: 0 }
     }
 }
 
-impl Step {
-    /// Says something and calls nothing, which ends a turn.
+impl ScriptStep {
+    /// Answers with a text and no calls, which ends the turn.
     pub fn say(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
@@ -113,14 +113,14 @@ impl Step {
         Self::default().and_call(name, input)
     }
 
-    /// Refuses to answer, with a status such as 529.
+    /// Fails with a status, such as 529.
     pub fn fail(status: u16) -> Self {
         Self { status: Some(status), ..Self::default() }
     }
 
-    /// Says how long it wants to be left alone.
+    /// Sets the retry delay of a failure.
     #[must_use]
-    pub fn until(mut self, retry_after: Duration) -> Self {
+    pub fn with_retry_after(mut self, retry_after: Duration) -> Self {
         self.retry_after = Some(retry_after);
         self
     }
@@ -128,68 +128,67 @@ impl Step {
     /// Calls one more tool in the same answer.
     #[must_use]
     pub fn and_call(mut self, name: impl Into<String>, input: Value) -> Self {
-        self.tools.push(ToolUse { name: name.into(), input, text: None });
+        self.tools.push(ScriptedToolCall { name: name.into(), input, text: None });
         self
     }
 
-    /// Calls one more tool, with arguments as they are written here, valid or not.
+    /// Calls one more tool with raw arguments, valid or not.
     #[must_use]
     pub fn and_call_with(mut self, name: impl Into<String>, text: impl Into<String>) -> Self {
         let (name, text) = (name.into(), Some(text.into()));
-        self.tools.push(ToolUse { name, input: Value::Object(Map::new()), text });
+        self.tools.push(ScriptedToolCall { name, input: Value::Object(Map::new()), text });
         self
     }
 
-    /// The text that is really said.
-    pub(super) fn said(&self) -> Cow<'_, str> {
+    /// The text that is really sent.
+    pub(super) fn sent_text(&self) -> Cow<'_, str> {
         match self.broken {
-            Some(Broken::Huge) => "x".repeat(HUGE_BYTES).into(),
+            Some(AnswerDefect::Huge) => "x".repeat(HUGE_BYTES).into(),
             _ => self.text.as_str().into(),
         }
     }
 
-    /// Whether it ends because it got too long.
+    /// Whether the answer ends at the length limit.
     pub(super) fn is_cut_off(&self) -> bool {
-        self.broken == Some(Broken::Long)
+        self.broken == Some(AnswerDefect::LengthLimit)
     }
 
-    /// Answers, and something is wrong with it.
+    /// Answers with a defect.
     #[must_use]
-    pub fn broken(mut self, broken: Broken) -> Self {
+    pub fn broken(mut self, broken: AnswerDefect) -> Self {
         self.broken = Some(broken);
         self
     }
 
-    /// Waits first.
+    /// Delays the answer.
     #[must_use]
-    pub fn after(mut self, delay: Duration) -> Self {
+    pub fn with_delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
     }
 
-    /// Says what it cost.
+    /// Sets the token counts.
     #[must_use]
-    pub fn costing(mut self, usage: Usage) -> Self {
+    pub fn with_usage(mut self, usage: ScriptUsage) -> Self {
         self.usage = usage;
         self
     }
 }
 
-impl Script {
-    /// A script for every conversation that has no part of its own.
-    pub fn new(steps: impl Into<Vec<Step>>) -> Self {
+impl ModelScript {
+    /// A script for all conversations without a part.
+    pub fn new(steps: impl Into<Vec<ScriptStep>>) -> Self {
         Self { steps: steps.into(), ..Self::default() }
     }
 
-    /// Adds a part for the conversation that has `marker` in its system text or its
-    /// first message.
+    /// Adds a part for the conversation with `marker` in its system prompt or first message.
     #[must_use]
-    pub fn part(mut self, marker: impl Into<String>, steps: impl Into<Vec<Step>>) -> Self {
+    pub fn part(mut self, marker: impl Into<String>, steps: impl Into<Vec<ScriptStep>>) -> Self {
         self.parts.push((marker.into(), steps.into()));
         self
     }
 
-    /// Begins each part again where it is over.
+    /// Repeats each part after its last step.
     #[must_use]
     pub fn repeating(mut self) -> Self {
         self.repeats = true;
@@ -197,52 +196,52 @@ impl Script {
     }
 }
 
-/// A script, and how far each of its parts is.
-pub(super) struct Player {
-    script: Script,
-    /// The next step of the parts, and last of the rest.
-    at: Mutex<Vec<usize>>,
+/// A script, with the position in each of its parts.
+pub(super) struct ModelScriptPlayer {
+    script: ModelScript,
+    /// The next step of each part; the last entry is for conversations without a part.
+    positions: Mutex<Vec<usize>>,
 }
 
-/// What is said next, and where that is in the script.
-pub(super) struct Turn {
+/// The next step, with its position in the script.
+pub(super) struct ScriptTurn {
     pub(super) part: Option<String>,
     pub(super) number: usize,
-    pub(super) step: Step,
+    pub(super) step: ScriptStep,
 }
 
-impl Player {
-    pub(super) fn new(script: Script) -> Self {
+impl ModelScriptPlayer {
+    pub(super) fn new(script: ModelScript) -> Self {
         let at = vec![0; script.parts.len() + 1];
-        Self { script, at: Mutex::new(at) }
+        Self { script, positions: Mutex::new(at) }
     }
 
-    /// Leaves out steps of the conversations that have no part of their own.
+    /// Skips steps of the conversations without a part.
     pub(super) fn skip(&mut self, steps: usize) {
-        let at = self.at.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let at = self.positions.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(next) = at.last_mut() {
             *next += steps;
         }
     }
 
-    /// Takes the next step of the conversation that begins like this.
-    pub(super) fn next(&self, opening: &str) -> Turn {
-        let found = self.script.parts.iter().position(|(marker, _)| opening.contains(marker));
-        let part = found.and_then(|index| self.script.parts.get(index));
+    /// Takes the next step of the conversation with this start.
+    pub(super) fn next(&self, opening: &str) -> ScriptTurn {
+        let part_index = self.script.parts.iter().position(|(marker, _)| opening.contains(marker));
+        let part = part_index.and_then(|index| self.script.parts.get(index));
         let steps = part.map_or(&self.script.steps, |(_, steps)| steps);
-        let mut at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut at = self.positions.lock().unwrap_or_else(PoisonError::into_inner);
         let mut number = 0;
-        if let Some(next) = at.get_mut(found.unwrap_or(self.script.parts.len())) {
+        if let Some(next) = at.get_mut(part_index.unwrap_or(self.script.parts.len())) {
             number = *next;
             *next += 1;
         }
         let index = if self.script.repeats { number % steps.len().max(1) } else { number };
-        let step = steps.get(index).cloned().unwrap_or_else(|| Step::say(OVER));
-        Turn { part: part.map(|(marker, _)| marker.clone()), number, step }
+        let step = steps.get(index).cloned().unwrap_or_else(|| ScriptStep::say(END_TEXT));
+        ScriptTurn { part: part.map(|(marker, _)| marker.clone()), number, step }
     }
 }
 
-/// Every string in a value, in order.
+/// Calls `see` with every string in a value, in order.
 pub(super) fn for_each_text(value: &Value, see: &mut dyn FnMut(&str)) {
     match value {
         Value::String(text) => see(text),
@@ -257,11 +256,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_conversation_has_its_own_place_in_the_script() {
-        let script = Script::new([Step::say("m0"), Step::say("m1")]).part("SUB", [Step::say("s0")]);
-        let player = Player::new(script);
+    fn each_conversation_has_its_own_position_in_the_script() {
+        let script = ModelScript::new([ScriptStep::say("m0"), ScriptStep::say("m1")])
+            .part("SUB", [ScriptStep::say("s0")]);
+        let player = ModelScriptPlayer::new(script);
         let (main, sub) = ("you help\ngo", "you help\ngo, SUB");
-        let said: Vec<(Option<String>, usize, String)> = [main, sub, main, sub, main]
+        let answers: Vec<(Option<String>, usize, String)> = [main, sub, main, sub, main]
             .into_iter()
             .map(|opening| player.next(opening))
             .map(|turn| (turn.part, turn.number, turn.step.text))
@@ -274,14 +274,19 @@ mod tests {
             (part, 1, "DONE"),
             (None, 2, "DONE"),
         ];
-        assert_eq!(said, expected.map(|(part, number, text)| (part, number, text.to_owned())));
+        assert_eq!(answers, expected.map(|(part, number, text)| (part, number, text.to_owned())));
     }
 
     #[test]
-    fn a_script_that_repeats_is_never_over() {
-        let player = Player::new(Script::new([Step::say("a"), Step::say("b")]).repeating());
-        let said: String = (0..5).map(|_| player.next("").step.text).collect();
-        assert_eq!(said, "ababa");
-        assert_eq!(Player::new(Script::new([]).repeating()).next("").step, Step::say(OVER));
+    fn a_repeating_script_never_ends() {
+        let player = ModelScriptPlayer::new(
+            ModelScript::new([ScriptStep::say("a"), ScriptStep::say("b")]).repeating(),
+        );
+        let answers: String = (0..5).map(|_| player.next("").step.text).collect();
+        assert_eq!(answers, "ababa");
+        assert_eq!(
+            ModelScriptPlayer::new(ModelScript::new([]).repeating()).next("").step,
+            ScriptStep::say(END_TEXT)
+        );
     }
 }

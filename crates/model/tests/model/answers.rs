@@ -1,109 +1,119 @@
-//! The same stories, told through the wire of each provider.
+//! The same stories, played through the API of each provider.
 
 use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use jackline_model::scripted::{Broken, Script, Step, Usage as Cost};
+use jackline_model::scripted::{AnswerDefect, ModelScript, ScriptStep, ScriptUsage as Cost};
 use jackline_model::{
-    Delta, End, ErrorKind, Message, ModelSpec, Patience, Provider, ToolResult, Usage,
-    ask_patiently, connect,
+    AnswerDelta, AnswerEnd, ConversationMessage, ModelErrorKind, Provider, RemoteModelSpec,
+    RetryPolicy, TokenUsage, ToolCallResult, ask_with_retries, connect,
 };
 use serde_json::{Value, json};
 
 use crate::world::{
-    Canned, Heard, answer, ask, json_answer, model, read, request, spec, start, stream,
+    CannedServer, ReceivedPieces, answer, ask, json_answer, model, read, request, spec, start,
+    stream,
 };
 
 #[test]
-fn a_text_is_heard_while_it_comes_and_is_the_answer() {
+fn a_text_arrives_in_pieces_and_is_the_answer() {
     for provider in Provider::ALL {
-        let server = start(Script::new([Step::say("grüße")]));
-        let mut heard = Heard::default();
+        let server = start(ModelScript::new([ScriptStep::say("grüße")]));
+        let mut pieces = ReceivedPieces::default();
         let reply = model(provider, &server.url())
-            .ask(&request("go"), &mut |delta| heard.take(delta))
+            .ask(&request("go"), &mut |delta| pieces.add(delta))
             .unwrap();
-        assert_eq!((reply.said.text.as_str(), reply.end), ("grüße", End::Turn), "{provider}");
-        assert_eq!(heard, Heard { text: "grüße".to_owned(), calls: vec![] });
-        assert!(reply.said.kept.is_none() && reply.request.is_some());
-        let asked = server.requests().pop().unwrap().body.to_string();
-        assert!(asked.contains("you help") && asked.contains("runs a command"), "{asked}");
+        assert_eq!(
+            (reply.message.text.as_str(), reply.end),
+            ("grüße", AnswerEnd::Turn),
+            "{provider}"
+        );
+        assert_eq!(pieces, ReceivedPieces { text: "grüße".to_owned(), calls: vec![] });
+        assert!(reply.message.provider_data.is_none() && reply.request.is_some());
+        let body = server.requests().pop().unwrap().body.to_string();
+        assert!(body.contains("you help") && body.contains("runs a command"), "{body}");
     }
 }
 
 #[test]
-fn two_calls_are_answered_together_and_the_conversation_goes_on() {
+fn two_calls_are_answered_together_and_the_conversation_continues() {
     for provider in Provider::ALL {
-        let calls = Step::say("well")
+        let calls = ScriptStep::say("well")
             .and_call("Bash", json!({ "command": "ls" }))
             .and_call("Read", json!({ "path": "ä" }));
-        let server = start(Script::new([calls, Step::say("done")]));
+        let server = start(ModelScript::new([calls, ScriptStep::say("done")]));
         let mut model = model(provider, &server.url());
-        let (mut first, mut heard) = (request("go"), Heard::default());
-        let reply = model.ask(&first, &mut |delta| heard.take(delta)).unwrap();
-        assert_eq!((reply.said.text.as_str(), reply.end), ("well", End::Calls), "{provider}");
+        let (mut first, mut pieces) = (request("go"), ReceivedPieces::default());
+        let reply = model.ask(&first, &mut |delta| pieces.add(delta)).unwrap();
+        assert_eq!(
+            (reply.message.text.as_str(), reply.end),
+            ("well", AnswerEnd::Calls),
+            "{provider}"
+        );
         let args =
-            |n: usize| serde_json::from_str::<Value>(&reply.said.calls[n].arguments).unwrap();
+            |n: usize| serde_json::from_str::<Value>(&reply.message.calls[n].arguments).unwrap();
         assert_eq!([args(0), args(1)], [json!({ "command": "ls" }), json!({ "path": "ä" })]);
-        let told: Vec<(String, String)> = reply
-            .said
+        let calls: Vec<(String, String)> = reply
+            .message
             .calls
             .iter()
             .map(|call| (call.name.clone(), call.arguments.clone()))
             .collect();
-        assert_eq!(heard.calls, told);
-        assert_ne!(reply.said.calls[0].id, reply.said.calls[1].id);
+        assert_eq!(pieces.calls, calls);
+        assert_ne!(reply.message.calls[0].id, reply.message.calls[1].id);
 
         let results =
-            reply.said.calls.iter().zip(["out-1", "out-2"]).map(|(call, text)| ToolResult {
+            reply.message.calls.iter().zip(["out-1", "out-2"]).map(|(call, text)| ToolCallResult {
                 call: call.id.clone(),
                 name: call.name.clone(),
                 text: text.to_owned(),
                 is_error: text == "out-2",
             });
-        let results = Message::Results(results.collect());
-        first.messages.extend([Message::Assistant(reply.said.clone()), results]);
-        assert_eq!(ask(model.as_mut(), &first).unwrap().said.text, "done", "{provider}");
-        let asked = server.requests().pop().unwrap().body.to_string();
-        for text in ["well", "out-1", "out-2", reply.said.calls[1].id.as_str()] {
-            assert!(asked.contains(text), "{provider}: no {text} in {asked}");
+        let results = ConversationMessage::Results(results.collect());
+        first.messages.extend([ConversationMessage::Assistant(reply.message.clone()), results]);
+        assert_eq!(ask(model.as_mut(), &first).unwrap().message.text, "done", "{provider}");
+        let body = server.requests().pop().unwrap().body.to_string();
+        for text in ["well", "out-1", "out-2", reply.message.calls[1].id.as_str()] {
+            assert!(body.contains(text), "{provider}: no {text} in {body}");
         }
     }
 }
 
 #[test]
-fn tokens_are_counted_with_the_cache_apart() {
+fn cached_tokens_are_counted_separately() {
     let cost = Cost { input: 100, output: 7, cache_read: 40, cache_creation: 3 };
     for provider in Provider::ALL {
-        let server = start(Script::new([Step::say("a").costing(cost)]));
+        let server = start(ModelScript::new([ScriptStep::say("a").with_usage(cost)]));
         let reply = ask(model(provider, &server.url()).as_mut(), &request("go")).unwrap();
-        // The others do not tell what they put into their cache.
+        // The other providers do not report tokens that were written to the cache.
         let (input, cache_creation) =
             if provider == Provider::Anthropic { (100, 3) } else { (103, 0) };
-        let usage = Usage { input, cache_read: 40, cache_creation, output: 7 };
+        let usage = TokenUsage { input, cache_read: 40, cache_creation, output: 7 };
         assert_eq!(reply.usage, Some(usage), "{provider}");
     }
 }
 
 #[test]
-fn an_overloaded_server_is_asked_again_and_half_of_an_answer_is_void() {
-    let patience = Patience {
+fn a_failed_request_is_repeated_and_an_incomplete_answer_is_void() {
+    let patience = RetryPolicy {
         tries_max: 4,
         pause_first: Duration::from_secs(1),
         pause_max: Duration::from_secs(9),
         retry_after_max: Duration::from_secs(9),
-        left_at_once: &[],
+        not_retried: &[],
         seed: 1,
     };
     for provider in Provider::ALL {
-        // Half of the stream is most of the text.
-        let half = Step::say("half ".repeat(200)).broken(Broken::Half);
-        let server = start(Script::new([Step::fail(529), half, Step::say("whole")]));
-        let (mut heard, mut kinds) = (Heard::default(), Vec::new());
-        let reply = ask_patiently(
+        // Half of the stream contains most of the text.
+        let half = ScriptStep::say("half ".repeat(200)).broken(AnswerDefect::Incomplete);
+        let server =
+            start(ModelScript::new([ScriptStep::fail(529), half, ScriptStep::say("whole")]));
+        let (mut pieces, mut kinds) = (ReceivedPieces::default(), Vec::new());
+        let reply = ask_with_retries(
             model(provider, &server.url()).as_mut(),
             &request("go"),
-            &mut |delta| heard.take(delta),
+            &mut |delta| pieces.add(delta),
             &patience,
             &mut |_, error| {
                 kinds.push(error.kind);
@@ -111,8 +121,8 @@ fn an_overloaded_server_is_asked_again_and_half_of_an_answer_is_void() {
             },
         )
         .unwrap();
-        assert_eq!(kinds, [ErrorKind::Overload, ErrorKind::BadAnswer], "{provider}");
-        assert_eq!((reply.said.text.as_str(), heard.text.as_str()), ("whole", "whole"));
+        assert_eq!(kinds, [ModelErrorKind::Overload, ModelErrorKind::BadAnswer], "{provider}");
+        assert_eq!((reply.message.text.as_str(), pieces.text.as_str()), ("whole", "whole"));
         assert_eq!(server.count(), 3);
     }
 }
@@ -120,36 +130,35 @@ fn an_overloaded_server_is_asked_again_and_half_of_an_answer_is_void() {
 #[test]
 fn a_delta_of_a_megabyte_is_a_text_like_any_other() {
     for provider in Provider::ALL {
-        let server = start(Script::new([Step::default().broken(Broken::Huge)]));
+        let server = start(ModelScript::new([ScriptStep::default().broken(AnswerDefect::Huge)]));
         let reply = ask(model(provider, &server.url()).as_mut(), &request("go")).unwrap();
-        assert_eq!((reply.said.text.len(), reply.end), (1 << 20, End::Turn), "{provider}");
+        assert_eq!((reply.message.text.len(), reply.end), (1 << 20, AnswerEnd::Turn), "{provider}");
     }
 }
 
 #[test]
-fn arguments_are_given_on_as_they_were_written_valid_or_not() {
+fn arguments_are_passed_on_unchanged_even_if_invalid() {
     for provider in Provider::ALL {
-        let step = Step::default().and_call_with("Bash", "{\"command\": \"l");
-        let server = start(Script::new([step]));
+        let step = ScriptStep::default().and_call_with("Bash", "{\"command\": \"l");
+        let server = start(ModelScript::new([step]));
         let reply = ask(model(provider, &server.url()).as_mut(), &request("go"));
         if provider == Provider::Gemini {
-            // It notices itself, and gives nothing on.
-            assert_eq!(reply.map_err(|error| error.kind), Err(ErrorKind::BadAnswer));
+            // This provider detects invalid arguments itself and passes nothing on.
+            assert_eq!(reply.map_err(|error| error.kind), Err(ModelErrorKind::BadAnswer));
             continue;
         }
         let reply = reply.unwrap();
-        assert_eq!(reply.said.calls[0].arguments, "{\"command\": \"l", "{provider}");
-        // What can't be read back is told in an object, so that the wire stays valid.
-        let server = start(Script::new([Step::say("ok")]));
+        assert_eq!(reply.message.calls[0].arguments, "{\"command\": \"l", "{provider}");
+        // Invalid arguments are sent back within an object, so that the request stays valid.
+        let server = start(ModelScript::new([ScriptStep::say("ok")]));
         let mut again = request("go");
-        again.messages.push(Message::Assistant(reply.said));
+        again.messages.push(ConversationMessage::Assistant(reply.message));
         assert!(ask(model(provider, &server.url()).as_mut(), &again).is_ok());
     }
 }
 
-/// An answer of each provider in one piece, and as a stream, each with more than anybody
-/// asked for.
-fn told(provider: Provider) -> (Value, Vec<Value>) {
+/// The answer of each provider, complete and as a stream, with additional unknown fields.
+fn complete_and_streamed(provider: Provider) -> (Value, Vec<Value>) {
     match provider {
         Provider::Anthropic => {
             let message = json!({ "id": "m1", "new": 1, "stop_reason": "end_turn", "content": [
@@ -219,17 +228,17 @@ fn told(provider: Provider) -> (Value, Vec<Value>) {
 }
 
 #[test]
-fn what_nobody_knows_is_left_out_whether_it_streams_or_not() {
+fn unknown_fields_are_ignored_in_both_formats() {
     for provider in Provider::ALL {
-        let (whole, events) = told(provider);
+        let (whole, events) = complete_and_streamed(provider);
         let untyped = answer(200, "", &whole.to_string());
-        let server = Canned::start(vec![stream(&events), json_answer(200, &whole), untyped]);
+        let server = CannedServer::start(vec![stream(&events), json_answer(200, &whole), untyped]);
         let mut model = model(provider, &server.url);
         for form in ["stream", "whole", "untyped"] {
             let reply = ask(model.as_mut(), &request("go")).unwrap();
             assert_eq!(
-                (reply.said.text.as_str(), reply.end),
-                ("hi", End::Turn),
+                (reply.message.text.as_str(), reply.end),
+                ("hi", AnswerEnd::Turn),
                 "{provider} {form}"
             );
             assert_eq!(reply.usage, None);
@@ -238,31 +247,35 @@ fn what_nobody_knows_is_left_out_whether_it_streams_or_not() {
 }
 
 #[test]
-fn a_connection_is_used_again() {
+fn a_connection_is_reused() {
     for provider in Provider::ALL {
-        let bytes = String::from_utf8(stream(&told(provider).1)).unwrap();
+        let bytes = String::from_utf8(stream(&complete_and_streamed(provider).1)).unwrap();
         let bytes = bytes.replace("connection: close\r\n", "");
-        // The second question comes on the connection of the first, or nobody answers it.
-        let server = Canned::with(1, move |_, mut stream| {
+        // The second request uses the connection of the first one; otherwise, it gets no answer.
+        let server = CannedServer::with(1, move |_, mut stream| {
             stream.write_all(bytes.as_bytes()).unwrap();
             if read(&stream).is_some() {
                 stream.write_all(bytes.as_bytes()).unwrap();
             }
         });
         let patient = Duration::from_secs(5);
-        let spec = ModelSpec { silence_max: patient, ..spec(provider, &server.url) };
+        let spec = RemoteModelSpec { silence_max: patient, ..spec(provider, &server.url) };
         let mut model = connect(&spec).unwrap();
         for _ in 0..2 {
-            assert_eq!(ask(model.as_mut(), &request("go")).unwrap().said.text, "hi", "{provider}");
+            assert_eq!(
+                ask(model.as_mut(), &request("go")).unwrap().message.text,
+                "hi",
+                "{provider}"
+            );
         }
     }
 }
 
 #[test]
-fn a_stream_may_come_byte_by_byte() {
+fn a_stream_may_arrive_byte_by_byte() {
     for provider in Provider::ALL {
-        let bytes = stream(&told(provider).1);
-        let server = Canned::with(1, move |_, mut stream| {
+        let bytes = stream(&complete_and_streamed(provider).1);
+        let server = CannedServer::with(1, move |_, mut stream| {
             stream.set_nodelay(true).unwrap();
             for byte in &bytes {
                 if stream.write_all(&[*byte]).is_err() {
@@ -271,25 +284,29 @@ fn a_stream_may_come_byte_by_byte() {
             }
         });
         let reply = ask(model(provider, &server.url).as_mut(), &request("go")).unwrap();
-        assert_eq!(reply.said.text, "hi", "{provider}");
+        assert_eq!(reply.message.text, "hi", "{provider}");
     }
 }
 
 #[test]
-fn whoever_has_heard_enough_ends_the_answer() {
+fn the_receiver_can_stop_the_answer() {
     for provider in Provider::ALL {
-        let server = start(Script::new([Step::say("long")]));
-        let found = model(provider, &server.url()).ask(&request("go"), &mut |delta| match delta {
-            Delta::Text(_) => ControlFlow::Break(()),
+        let server = start(ModelScript::new([ScriptStep::say("long")]));
+        let result = model(provider, &server.url()).ask(&request("go"), &mut |delta| match delta {
+            AnswerDelta::Text(_) => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         });
-        assert_eq!(found.map_err(|error| error.kind), Err(ErrorKind::Cancelled), "{provider}");
+        assert_eq!(
+            result.map_err(|error| error.kind),
+            Err(ModelErrorKind::Cancelled),
+            "{provider}"
+        );
     }
 }
 
-/// Servers that leave out ids or indices, repeat them, or send calls whole.
+/// Servers that omit or repeat ids or indices, or send complete calls.
 #[test]
-fn calls_are_told_apart_however_a_chat_server_numbers_them() {
+fn calls_are_distinguished_with_any_numbering_of_a_server() {
     let call = |index: Value, id: Value, name: Value, arguments: Value| {
         let mut call = json!({ "function": { "name": name, "arguments": arguments } });
         for (field, value) in [("index", index), ("id", id)] {
@@ -318,18 +335,18 @@ fn calls_are_told_apart_however_a_chat_server_numbers_them() {
     ];
     for mut events in [usual, one_index, no_index] {
         events.push(json!({ "choices": [{ "delta": {}, "finish_reason": "stop" }] }));
-        let server = Canned::start(vec![stream(&events)]);
+        let server = CannedServer::start(vec![stream(&events)]);
         let reply = ask(model(Provider::OpenAiChat, &server.url).as_mut(), &request("go")).unwrap();
-        let calls = reply.said.calls.iter();
+        let calls = reply.message.calls.iter();
         let calls: Vec<[&str; 3]> =
             calls.map(|it| [it.id.as_str(), it.name.as_str(), it.arguments.as_str()]).collect();
         assert_eq!(calls, [["a", "Bash", "{\"x\":1}"], ["b", "Read", "{}"]], "{events:?}");
-        assert_eq!(reply.end, End::Calls);
+        assert_eq!(reply.end, AnswerEnd::Calls);
     }
 }
 
 #[test]
-fn an_answer_that_is_cut_off_or_refused_says_so() {
+fn a_truncated_or_refused_answer_has_its_own_end() {
     let stop = |reason: &str| {
         let delta = json!({ "type": "message_delta", "delta": { "stop_reason": reason } });
         vec![delta, json!({ "type": "message_stop" })]
@@ -345,18 +362,18 @@ fn an_answer_that_is_cut_off_or_refused_says_so() {
     let refusal = json!({ "type": "response.refusal.delta", "delta": "no" });
     let completed = json!({ "type": "response.completed", "response": {} });
     for (provider, events, end) in [
-        (Provider::Anthropic, stop("max_tokens"), End::Length),
-        (Provider::Anthropic, stop("refusal"), End::Refusal),
-        (Provider::OpenAi, incomplete("max_output_tokens"), End::Length),
-        (Provider::OpenAi, incomplete("content_filter"), End::Refusal),
-        (Provider::OpenAi, vec![refusal, completed], End::Refusal),
-        (Provider::OpenAiChat, finish("length"), End::Length),
-        (Provider::OpenAiChat, finish("content_filter"), End::Refusal),
-        (Provider::Gemini, candidate("MAX_TOKENS"), End::Length),
-        (Provider::Gemini, candidate("SAFETY"), End::Refusal),
-        (Provider::Gemini, blocked, End::Refusal),
+        (Provider::Anthropic, stop("max_tokens"), AnswerEnd::Length),
+        (Provider::Anthropic, stop("refusal"), AnswerEnd::Refusal),
+        (Provider::OpenAi, incomplete("max_output_tokens"), AnswerEnd::Length),
+        (Provider::OpenAi, incomplete("content_filter"), AnswerEnd::Refusal),
+        (Provider::OpenAi, vec![refusal, completed], AnswerEnd::Refusal),
+        (Provider::OpenAiChat, finish("length"), AnswerEnd::Length),
+        (Provider::OpenAiChat, finish("content_filter"), AnswerEnd::Refusal),
+        (Provider::Gemini, candidate("MAX_TOKENS"), AnswerEnd::Length),
+        (Provider::Gemini, candidate("SAFETY"), AnswerEnd::Refusal),
+        (Provider::Gemini, blocked, AnswerEnd::Refusal),
     ] {
-        let server = Canned::start(vec![stream(&events)]);
+        let server = CannedServer::start(vec![stream(&events)]);
         let reply = ask(model(provider, &server.url).as_mut(), &request("go")).unwrap();
         assert_eq!(reply.end, end, "{provider} {events:?}");
     }

@@ -1,4 +1,4 @@
-//! Servers that refuse, break, or say nothing, and the failures that they become.
+//! Servers that refuse, break or send nothing, and the resulting errors.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -6,164 +6,175 @@ use std::ops::ControlFlow;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use jackline_model::scripted::{Broken, Script, Step};
-use jackline_model::{Delta, ErrorKind, ModelError, ModelSpec, Provider, connect};
+use jackline_model::scripted::{AnswerDefect, ModelScript, ScriptStep};
+use jackline_model::{AnswerDelta, ModelError, ModelErrorKind, Provider, RemoteModelSpec, connect};
 use serde_json::{Value, json};
 
 use crate::world::{
-    Canned, KEY, SHORT, answer, ask, json_answer, model, request, spec, start, stream,
+    CannedServer, KEY, SHORT, answer, ask, json_answer, model, request, spec, start, stream,
 };
 
 fn failure(provider: Provider, url: &str) -> ModelError {
     ask(model(provider, url).as_mut(), &request("go")).unwrap_err()
 }
 
-/// What a server's answer becomes.
-fn refused(provider: Provider, bytes: Vec<u8>) -> ModelError {
-    failure(provider, &Canned::start(vec![bytes]).url)
+/// The error for a server's response.
+fn error_of_response(provider: Provider, bytes: Vec<u8>) -> ModelError {
+    failure(provider, &CannedServer::start(vec![bytes]).url)
 }
 
 #[test]
-fn a_refused_key_is_told_with_the_variable_and_never_shown() {
+fn a_refused_key_is_reported_with_its_variable_and_never_shown() {
     for provider in Provider::ALL {
-        // The key is where the message is cut, too.
+        // The message is also cut within the key.
         for before in ["", &"long ".repeat(46), &"x".repeat(225)] {
-            let step = Step { text: format!("{before}no: {KEY}, {KEY}"), ..Step::fail(401) };
-            let server = start(Script::new([step]));
+            let step =
+                ScriptStep { text: format!("{before}no: {KEY}, {KEY}"), ..ScriptStep::fail(401) };
+            let server = start(ModelScript::new([step]));
             let error = failure(provider, &server.url());
-            assert_eq!((error.kind, error.status), (ErrorKind::Auth, Some(401)), "{provider}");
+            assert_eq!((error.kind, error.status), (ModelErrorKind::Auth, Some(401)), "{provider}");
             let variable = provider.default_key_env().unwrap_or("the key");
             assert!(error.message.contains(variable), "{}", error.message);
             assert!(!format!("{error:?}").contains("sk-SEC"), "{error:?}");
             assert!(error.message.chars().count() <= 400);
         }
         let event = json!({ "error": { "message": format!("{}{KEY}", "z".repeat(350)) } });
-        let error = refused(provider, stream(&[event]));
+        let error = error_of_response(provider, stream(&[event]));
         assert!(!format!("{error:?}").contains("sk-S"), "{error:?}");
         assert!(error.message.chars().count() <= 400);
     }
 }
 
 #[test]
-fn half_a_stream_html_and_nothing_are_no_answers() {
+fn an_incomplete_html_or_empty_response_is_an_error() {
     for provider in Provider::ALL {
-        let half = Step::say("half ".repeat(50)).broken(Broken::Half);
-        let html = Step::default().broken(Broken::Html);
-        let server = start(Script::new([half, html]));
-        for message in ["in the middle", "HTML"] {
+        let half = ScriptStep::say("half ".repeat(50)).broken(AnswerDefect::Incomplete);
+        let html = ScriptStep::default().broken(AnswerDefect::Html);
+        let server = start(ModelScript::new([half, html]));
+        for message in ["before the end", "HTML"] {
             let error = failure(provider, &server.url());
-            assert_eq!(error.kind, ErrorKind::BadAnswer, "{provider}");
+            assert_eq!(error.kind, ModelErrorKind::BadAnswer, "{provider}");
             assert!(error.message.contains(message), "{}", error.message);
         }
         for (bytes, message) in [
             (answer(200, "content-type: text/event-stream\r\n", ""), "empty"),
             (answer(200, "content-type: application/json\r\n", " "), "empty"),
-            (answer(200, "content-type: application/json\r\n", "{\"a\":"), "in the middle"),
-            (answer(200, "content-type: application/json\r\n", "nonsense"), "no JSON"),
+            (answer(200, "content-type: application/json\r\n", "{\"a\":"), "before the end"),
+            (answer(200, "content-type: application/json\r\n", "nonsense"), "not JSON"),
             (answer(200, "content-type: application/json\r\n", "{}"), ""),
-            (answer(200, "content-type: text/event-stream\r\n", "data: {nonsense\n\n"), "no JSON"),
-            (answer(200, "content-type: text/event-stream\r\n", ": only a comment\n\n"), "middle"),
-            (b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\ndata: {}\n\n".to_vec(), "middle"),
+            (answer(200, "content-type: text/event-stream\r\n", "data: {nonsense\n\n"), "not JSON"),
+            (
+                answer(200, "content-type: text/event-stream\r\n", ": only a comment\n\n"),
+                "before the end",
+            ),
+            (
+                b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\ndata: {}\n\n".to_vec(),
+                "before the end",
+            ),
             (
                 b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\ndata: ".to_vec(),
-                "middle",
+                "before the end",
             ),
         ] {
             let shown = String::from_utf8_lossy(&bytes).into_owned();
-            let error = refused(provider, bytes);
-            assert_eq!(error.kind, ErrorKind::BadAnswer, "{provider} {shown}: {error:?}");
+            let error = error_of_response(provider, bytes);
+            assert_eq!(error.kind, ModelErrorKind::BadAnswer, "{provider} {shown}: {error:?}");
             assert!(error.message.contains(message), "{provider} {shown}: {}", error.message);
         }
-        // Somebody was there, and hung up.
-        assert_eq!(refused(provider, Vec::new()).kind, ErrorKind::Network, "{provider}");
+        // The server accepted the connection and closed it.
+        assert_eq!(
+            error_of_response(provider, Vec::new()).kind,
+            ModelErrorKind::Network,
+            "{provider}"
+        );
     }
 }
 
 #[test]
-fn an_event_without_an_end_is_not_waited_for() {
+fn an_event_without_an_end_is_an_error() {
     for provider in Provider::ALL {
-        let server = Canned::with(1, |_, mut stream| {
+        let server = CannedServer::with(1, |_, mut stream| {
             let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: ";
             let _ = stream.write_all(head.as_bytes());
             let piece = vec![b'x'; 1 << 20];
             while stream.write_all(&piece).is_ok() {}
         });
         let error = failure(provider, &server.url);
-        assert_eq!(error.kind, ErrorKind::BadAnswer, "{provider}: {error:?}");
-        assert!(error.message.contains("longer than any"), "{}", error.message);
+        assert_eq!(error.kind, ModelErrorKind::BadAnswer, "{provider}: {error:?}");
+        assert!(error.message.contains("longer than the limit"), "{}", error.message);
     }
 }
 
 #[test]
-fn silence_and_an_answer_without_an_end_run_into_their_limits() {
+fn silence_and_an_endless_answer_time_out() {
     for provider in Provider::ALL {
-        let server = start(Script::new([Step::default().broken(Broken::Nothing)]));
-        let quiet = ModelSpec { silence_max: SHORT, ..spec(provider, &server.url()) };
+        let server = start(ModelScript::new([ScriptStep::default().broken(AnswerDefect::Nothing)]));
+        let quiet = RemoteModelSpec { silence_max: SHORT, ..spec(provider, &server.url()) };
         let error = ask(connect(&quiet).unwrap().as_mut(), &request("go")).unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Timeout, "{provider}: {error:?}");
-        assert!(error.message.contains("nothing came"), "{}", error.message);
+        assert_eq!(error.kind, ModelErrorKind::Timeout, "{provider}: {error:?}");
+        assert!(error.message.contains("no data"), "{}", error.message);
 
-        // It is never silent, and never done.
-        let server = Canned::with(1, |_, mut stream| {
+        // The server is never silent and never finishes.
+        let server = CannedServer::with(1, |_, mut stream| {
             let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
             let _ = stream.write_all(head.as_bytes());
             while stream.write_all(b": ping\n\n").is_ok() {
                 std::thread::sleep(Duration::from_millis(10));
             }
         });
-        let slow = ModelSpec { timeout: SHORT, ..spec(provider, &server.url) };
+        let slow = RemoteModelSpec { timeout: SHORT, ..spec(provider, &server.url) };
         let error = ask(connect(&slow).unwrap().as_mut(), &request("go")).unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Timeout, "{provider}: {error:?}");
+        assert_eq!(error.kind, ModelErrorKind::Timeout, "{provider}: {error:?}");
         assert!(error.message.contains("too long"), "{}", error.message);
     }
 }
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "this test measures time")]
-fn whoever_waits_for_silence_breaks_off_within_a_second() {
+fn a_caller_of_a_silent_server_can_cancel_within_a_second() {
     for provider in Provider::ALL {
-        let server = start(Script::new([Step::default().broken(Broken::Nothing)]));
+        let server = start(ModelScript::new([ScriptStep::default().broken(AnswerDefect::Nothing)]));
         let began = std::time::Instant::now();
         let error = model(provider, &server.url())
             .ask(&request("go"), &mut |delta| {
-                assert_eq!(delta, Delta::Waiting);
+                assert_eq!(delta, AnswerDelta::Waiting);
                 ControlFlow::Break(())
             })
             .unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Cancelled, "{provider}");
+        assert_eq!(error.kind, ModelErrorKind::Cancelled, "{provider}");
         assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
     }
 }
 
 #[test]
-fn nothing_is_left_of_an_answer_that_was_broken_off() {
+fn the_connection_of_a_cancelled_answer_is_closed() {
     for provider in Provider::ALL {
         let (sender, closed) = channel();
-        let server = Canned::with(1, move |_, mut stream| {
+        let server = CannedServer::with(1, move |_, mut stream| {
             let end = stream.read(&mut [0]);
             sender.send(matches!(end, Ok(0) | Err(_))).unwrap();
         });
         let mut model = model(provider, &server.url);
-        let left = model.ask(&request("go"), &mut |_| ControlFlow::Break(()));
-        assert_eq!(left.map_err(|error| error.kind), Err(ErrorKind::Cancelled));
-        // The model itself is still there: its connection is not.
+        let result = model.ask(&request("go"), &mut |_| ControlFlow::Break(()));
+        assert_eq!(result.map_err(|error| error.kind), Err(ModelErrorKind::Cancelled));
+        // The model still works, but its connection is closed.
         assert_eq!(closed.recv_timeout(Duration::from_secs(1)), Ok(true), "{provider}");
         drop(model);
     }
 }
 
 #[test]
-fn nobody_there_is_a_matter_of_the_network() {
+fn a_missing_server_is_a_network_error() {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for provider in Provider::ALL {
         let error = failure(provider, &format!("http://{gone}"));
-        assert_eq!(error.kind, ErrorKind::Network, "{provider}: {error:?}");
+        assert_eq!(error.kind, ModelErrorKind::Network, "{provider}: {error:?}");
     }
 }
 
-/// What each provider says when a conversation is too long, when nothing is left of what
-/// was paid for, and when it has no such model.
-fn own_words(provider: Provider) -> [(u16, Value); 3] {
+/// The errors of each provider for a conversation that is too long, a used up quota, and an unknown
+/// model.
+fn provider_errors(provider: Provider) -> [(u16, Value); 3] {
     match provider {
         Provider::Anthropic => {
             let error = |kind: &str, message: &str| json!({ "type": "error", "error": { "type": kind, "message": message } });
@@ -204,18 +215,19 @@ fn own_words(provider: Provider) -> [(u16, Value); 3] {
 }
 
 #[test]
-fn each_provider_has_its_own_words_for_the_same_failures() {
-    let kinds = [ErrorKind::ContextLength, ErrorKind::PlanLimit, ErrorKind::UnknownModel];
+fn the_errors_of_all_providers_get_the_same_kinds() {
+    let kinds =
+        [ModelErrorKind::ContextLength, ModelErrorKind::PlanLimit, ModelErrorKind::UnknownModel];
     for provider in Provider::ALL {
-        for ((status, body), kind) in own_words(provider).into_iter().zip(kinds) {
-            let error = refused(provider, json_answer(status, &body));
+        for ((status, body), kind) in provider_errors(provider).into_iter().zip(kinds) {
+            let error = error_of_response(provider, json_answer(status, &body));
             assert_eq!((error.kind, error.status), (kind, Some(status)), "{provider}: {error:?}");
         }
     }
 }
 
 #[test]
-fn how_long_to_wait_is_told_in_many_ways() {
+fn the_retry_delay_is_read_from_all_its_forms() {
     let date = "date: Wed, 21 Oct 2026 07:28:00 GMT\r\n";
     let later = format!("{date}retry-after: Wed, 21 Oct 2026 07:28:30 GMT\r\n");
     let none = json!({});
@@ -232,13 +244,13 @@ fn how_long_to_wait_is_told_in_many_ways() {
         (date, &access, Some(Duration::from_hours(1))),
     ] {
         let bytes = answer(429, headers, &body.to_string());
-        let error = refused(Provider::Gemini, bytes);
+        let error = error_of_response(Provider::Gemini, bytes);
         assert_eq!(error.retry_after, wait, "{headers}{body}");
     }
 }
 
 #[test]
-fn an_error_in_the_middle_of_a_stream_is_the_failure_that_it_names() {
+fn an_error_within_a_stream_gets_its_kind() {
     let failed = |code: &str| {
         let error = json!({ "code": code, "message": "m" });
         json!({ "type": "response.failed", "response": { "error": error } })
@@ -247,44 +259,53 @@ fn an_error_in_the_middle_of_a_stream_is_the_failure_that_it_names() {
     let unavailable = json!({ "code": 503, "status": "UNAVAILABLE", "message": "m" });
     let plain = json!({ "type": "error", "code": "server_error", "message": "m", "param": null });
     for (provider, event, kind) in [
-        (Provider::Anthropic, json!({ "type": "error", "error": overloaded }), ErrorKind::Overload),
-        (Provider::OpenAi, failed("server_error"), ErrorKind::Overload),
-        (Provider::OpenAi, failed("rate_limit_exceeded"), ErrorKind::RateLimit),
-        (Provider::OpenAi, plain, ErrorKind::Overload),
-        (Provider::OpenAiChat, json!({ "error": { "message": "what?" } }), ErrorKind::BadAnswer),
-        (Provider::OpenAiChat, json!({ "error": overloaded }), ErrorKind::Overload),
-        (Provider::Gemini, json!({ "error": unavailable }), ErrorKind::Overload),
+        (
+            Provider::Anthropic,
+            json!({ "type": "error", "error": overloaded }),
+            ModelErrorKind::Overload,
+        ),
+        (Provider::OpenAi, failed("server_error"), ModelErrorKind::Overload),
+        (Provider::OpenAi, failed("rate_limit_exceeded"), ModelErrorKind::RateLimit),
+        (Provider::OpenAi, plain, ModelErrorKind::Overload),
+        (
+            Provider::OpenAiChat,
+            json!({ "error": { "message": "what?" } }),
+            ModelErrorKind::BadAnswer,
+        ),
+        (Provider::OpenAiChat, json!({ "error": overloaded }), ModelErrorKind::Overload),
+        (Provider::Gemini, json!({ "error": unavailable }), ModelErrorKind::Overload),
     ] {
-        let error = refused(provider, stream(std::slice::from_ref(&event)));
+        let error = error_of_response(provider, stream(std::slice::from_ref(&event)));
         assert_eq!(error.kind, kind, "{provider} {event}: {error:?}");
     }
 }
 
 #[test]
-fn nobody_is_followed_elsewhere_with_a_key() {
+fn a_redirect_is_not_followed_with_a_key() {
     for provider in Provider::ALL {
-        let elsewhere = Canned::start(vec![]);
+        let elsewhere = CannedServer::start(vec![]);
         let moved = format!("location: {}/x?key=1\r\n", elsewhere.url);
-        let error = refused(provider, answer(307, &moved, ""));
-        assert_eq!((error.kind, error.status), (ErrorKind::BadRequest, Some(307)));
+        let error = error_of_response(provider, answer(307, &moved, ""));
+        assert_eq!((error.kind, error.status), (ModelErrorKind::BadRequest, Some(307)));
         assert!(error.message.contains("/x`") && !error.message.contains("key=1"), "{error:?}");
-        assert!(elsewhere.heard().is_empty());
-        let lost = refused(provider, answer(404, "", "<html>"));
-        assert_eq!(lost.kind, ErrorKind::BadRequest);
+        assert!(elsewhere.requests().is_empty());
+        let lost = error_of_response(provider, answer(404, "", "<html>"));
+        assert_eq!(lost.kind, ModelErrorKind::BadRequest);
         assert!(lost.message.contains("check the URL"), "{}", lost.message);
     }
 }
 
 #[test]
-fn a_model_answers_after_it_has_failed() {
+fn a_model_can_answer_after_a_failure() {
     for provider in Provider::ALL {
-        let nothing = Step::default().broken(Broken::Nothing);
-        let server = start(Script::new([nothing, Step::fail(500), Step::say("well")]));
+        let nothing = ScriptStep::default().broken(AnswerDefect::Nothing);
+        let server =
+            start(ModelScript::new([nothing, ScriptStep::fail(500), ScriptStep::say("well")]));
         let mut model = model(provider, &server.url());
-        let left = model.ask(&request("go"), &mut |_| ControlFlow::Break(()));
-        assert_eq!(left.map_err(|error| error.kind), Err(ErrorKind::Cancelled));
+        let result = model.ask(&request("go"), &mut |_| ControlFlow::Break(()));
+        assert_eq!(result.map_err(|error| error.kind), Err(ModelErrorKind::Cancelled));
         let failed = ask(model.as_mut(), &request("go"));
-        assert_eq!(failed.map_err(|error| error.kind), Err(ErrorKind::Overload));
-        assert_eq!(ask(model.as_mut(), &request("go")).unwrap().said.text, "well");
+        assert_eq!(failed.map_err(|error| error.kind), Err(ModelErrorKind::Overload));
+        assert_eq!(ask(model.as_mut(), &request("go")).unwrap().message.text, "well");
     }
 }

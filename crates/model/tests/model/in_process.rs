@@ -3,79 +3,86 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use jackline_model::scripted::{Broken, InProcess, Script, Step, Usage as Cost};
-use jackline_model::{Delta, End, ErrorKind, Model, Usage};
+use jackline_model::scripted::{
+    AnswerDefect, InProcessModel, ModelScript, ScriptStep, ScriptUsage as Cost,
+};
+use jackline_model::{AnswerDelta, AnswerEnd, Model, ModelErrorKind, TokenUsage};
 use serde_json::json;
 
-use crate::world::{Heard, ask, request};
+use crate::world::{ReceivedPieces, ask, request};
 
 #[test]
-fn it_says_and_calls_what_the_script_does() {
+fn it_answers_with_the_texts_and_calls_of_the_script() {
     let cost = Cost { input: 1, output: 2, cache_read: 3, cache_creation: 4 };
-    let step = Step::say("well")
+    let step = ScriptStep::say("well")
         .and_call("Bash", json!({ "command": "ls" }))
         .and_call_with("Read", "{broken")
-        .costing(cost);
-    let mut model = InProcess::new(Script::new([step]).part("SUB", [Step::say("sub")]));
+        .with_usage(cost);
+    let mut model =
+        InProcessModel::new(ModelScript::new([step]).part("SUB", [ScriptStep::say("sub")]));
     assert_eq!(model.name(), "scripted");
-    let mut heard = Heard::default();
-    let reply = model.ask(&request("go"), &mut |delta| heard.take(delta)).unwrap();
-    assert_eq!((reply.said.text.as_str(), reply.end), ("well", End::Calls));
+    let mut pieces = ReceivedPieces::default();
+    let reply = model.ask(&request("go"), &mut |delta| pieces.add(delta)).unwrap();
+    assert_eq!((reply.message.text.as_str(), reply.end), ("well", AnswerEnd::Calls));
     let calls: Vec<(String, String)> =
-        reply.said.calls.iter().map(|it| (it.name.clone(), it.arguments.clone())).collect();
+        reply.message.calls.iter().map(|it| (it.name.clone(), it.arguments.clone())).collect();
     let expected = [("Bash", "{\"command\":\"ls\"}"), ("Read", "{broken")];
     assert_eq!(calls, expected.map(|(name, text)| (name.to_owned(), text.to_owned())));
-    assert_eq!(heard, Heard { text: "well".to_owned(), calls });
-    let usage = Usage { input: 1, cache_read: 3, cache_creation: 4, output: 2 };
+    assert_eq!(pieces, ReceivedPieces { text: "well".to_owned(), calls });
+    let usage = TokenUsage { input: 1, cache_read: 3, cache_creation: 4, output: 2 };
     assert_eq!(reply.usage, Some(usage));
-    assert_eq!(ask(&mut model, &request("SUB")).unwrap().said.text, "sub");
-    assert_eq!(ask(&mut model, &request("go")).unwrap().said.text, "DONE");
+    assert_eq!(ask(&mut model, &request("SUB")).unwrap().message.text, "sub");
+    assert_eq!(ask(&mut model, &request("go")).unwrap().message.text, "DONE");
 }
 
 #[test]
-fn its_failures_are_those_of_a_server() {
+fn its_errors_are_those_of_a_server() {
     for (step, kind) in [
-        (Step::fail(401), ErrorKind::Auth),
-        (Step::fail(402), ErrorKind::PlanLimit),
-        (Step::fail(413), ErrorKind::ContextLength),
+        (ScriptStep::fail(401), ModelErrorKind::Auth),
+        (ScriptStep::fail(402), ModelErrorKind::PlanLimit),
+        (ScriptStep::fail(413), ModelErrorKind::ContextLength),
         (
-            Step { text: "prompt is too long".to_owned(), ..Step::fail(400) },
-            ErrorKind::ContextLength,
+            ScriptStep { text: "prompt is too long".to_owned(), ..ScriptStep::fail(400) },
+            ModelErrorKind::ContextLength,
         ),
-        (Step::fail(429), ErrorKind::RateLimit),
-        (Step::fail(503), ErrorKind::Overload),
-        (Step::fail(529), ErrorKind::Overload),
-        (Step::say("text").broken(Broken::Half), ErrorKind::BadAnswer),
-        (Step::default().broken(Broken::Html), ErrorKind::BadAnswer),
-        (Step::default().broken(Broken::Nothing), ErrorKind::Timeout),
+        (ScriptStep::fail(429), ModelErrorKind::RateLimit),
+        (ScriptStep::fail(503), ModelErrorKind::Overload),
+        (ScriptStep::fail(529), ModelErrorKind::Overload),
+        (ScriptStep::say("text").broken(AnswerDefect::Incomplete), ModelErrorKind::BadAnswer),
+        (ScriptStep::default().broken(AnswerDefect::Html), ModelErrorKind::BadAnswer),
+        (ScriptStep::default().broken(AnswerDefect::Nothing), ModelErrorKind::Timeout),
     ] {
-        let mut model = InProcess::new(Script::new([step.clone()]));
+        let mut model = InProcessModel::new(ModelScript::new([step.clone()]));
         let error = ask(&mut model, &request("go")).unwrap_err();
         assert_eq!((error.kind, error.status), (kind, step.status), "{step:?}");
     }
-    let mut model = InProcess::new(Script::new([Step::default().broken(Broken::Huge)]));
-    assert_eq!(ask(&mut model, &request("go")).unwrap().said.text.len(), 1 << 20);
+    let mut model =
+        InProcessModel::new(ModelScript::new([ScriptStep::default().broken(AnswerDefect::Huge)]));
+    assert_eq!(ask(&mut model, &request("go")).unwrap().message.text.len(), 1 << 20);
 }
 
 #[test]
-fn it_can_be_broken_off_while_it_waits_and_while_it_speaks() {
-    let steps = [Step::say("late").after(Duration::from_mins(10)), Step::say("now")];
-    let mut model = InProcess::new(Script::new(steps));
-    for expected in [Delta::Waiting, Delta::Text("now")] {
-        let found = model.ask(&request("go"), &mut |delta| {
+fn it_can_be_cancelled_while_it_waits_and_while_it_answers() {
+    let steps =
+        [ScriptStep::say("late").with_delay(Duration::from_mins(10)), ScriptStep::say("now")];
+    let mut model = InProcessModel::new(ModelScript::new(steps));
+    for expected in [AnswerDelta::Waiting, AnswerDelta::Text("now")] {
+        let result = model.ask(&request("go"), &mut |delta| {
             assert_eq!(delta, expected);
             ControlFlow::Break(())
         });
-        assert_eq!(found.map_err(|error| error.kind), Err(ErrorKind::Cancelled));
+        assert_eq!(result.map_err(|error| error.kind), Err(ModelErrorKind::Cancelled));
     }
 }
 
 #[test]
-fn after_a_restart_it_goes_on_where_it_was_and_no_id_comes_twice() {
-    let script = Script::new([Step::call("a", json!({})), Step::call("b", json!({}))]);
-    let mut before = InProcess::new(script.clone());
-    let mut after = InProcess::new(script).after(1);
-    let call = |model: &mut InProcess| ask(model, &request("go")).unwrap().said.calls.remove(0);
+fn after_a_restart_it_continues_and_repeats_no_id() {
+    let script =
+        ModelScript::new([ScriptStep::call("a", json!({})), ScriptStep::call("b", json!({}))]);
+    let mut before = InProcessModel::new(script.clone());
+    let mut after = InProcessModel::new(script).after(1);
+    let call =
+        |model: &mut InProcessModel| ask(model, &request("go")).unwrap().message.calls.remove(0);
     let first = call(&mut before);
     let second = call(&mut after);
     assert_eq!((first.name.as_str(), second.name.as_str()), ("a", "b"));

@@ -10,7 +10,7 @@
 mod answers;
 mod failures;
 mod in_process;
-mod kept;
+mod provider_data;
 mod requests;
 mod scripted;
 mod world;

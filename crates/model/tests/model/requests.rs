@@ -1,20 +1,23 @@
-//! What each provider is asked, to the field.
+//! The exact requests to each provider.
 
-use jackline_model::{Call, Message, OutputSchema, Provider, Request, Said, ToolResult};
+use jackline_model::{
+    AssistantMessage, ConversationMessage, ModelRequest, OutputSchema, Provider, ToolCallRequest,
+    ToolCallResult,
+};
 use serde_json::{Value, json};
 
-use crate::world::{Canned, KEY, ask, model, request};
+use crate::world::{CannedServer, KEY, ask, model, request};
 
 /// The head and the body of a request.
-fn asked(provider: Provider, request: &Request) -> (String, Value) {
-    let server = Canned::start(vec![Vec::new()]);
+fn request_sent(provider: Provider, request: &ModelRequest) -> (String, Value) {
+    let server = CannedServer::start(vec![Vec::new()]);
     ask(model(provider, &server.url).as_mut(), request).unwrap_err();
-    let head = server.heard()[0].split_once("\r\n\r\n").unwrap().0.to_owned();
+    let head = server.requests()[0].split_once("\r\n\r\n").unwrap().0.to_owned();
     (head, server.bodies().remove(0))
 }
 
 #[test]
-fn a_key_is_in_a_header_and_nowhere_else() {
+fn a_key_is_sent_only_in_a_header() {
     for (provider, path, header) in [
         (Provider::Anthropic, "/v1/messages", format!("x-api-key: {KEY}")),
         (Provider::OpenAi, "/v1/responses", format!("authorization: Bearer {KEY}")),
@@ -25,17 +28,17 @@ fn a_key_is_in_a_header_and_nowhere_else() {
             format!("x-goog-api-key: {KEY}"),
         ),
     ] {
-        let (head, body) = asked(provider, &request("go"));
+        let (head, body) = request_sent(provider, &request("go"));
         assert!(head.starts_with(&format!("POST {path} HTTP/1.1\r\n")), "{head}");
         assert!(head.contains(&header), "{head}");
         assert_eq!(head.matches(KEY).count() + body.to_string().matches(KEY).count(), 1);
     }
-    let (head, _) = asked(Provider::Anthropic, &request("go"));
+    let (head, _) = request_sent(Provider::Anthropic, &request("go"));
     assert!(head.contains("anthropic-version: 2023-06-01"), "{head}");
 }
 
 #[test]
-fn a_request_is_what_the_provider_wants() {
+fn a_request_has_the_format_of_the_provider() {
     let tool = json!({ "type": "object", "properties": { "command": { "type": "string" } } });
     let function = json!({ "name": "Bash", "description": "runs a command", "parameters": tool });
     let mark = json!({ "type": "ephemeral" });
@@ -76,18 +79,18 @@ fn a_request_is_what_the_provider_wants() {
         }),
     };
     for provider in Provider::ALL {
-        assert_eq!(asked(provider, &request("go")).1, expected(provider), "{provider}");
+        assert_eq!(request_sent(provider, &request("go")).1, expected(provider), "{provider}");
     }
 }
 
 #[test]
-fn an_answer_of_a_shape_is_asked_for_natively() {
+fn an_output_schema_is_sent_in_the_provider_format() {
     let open = json!({ "type": "object", "properties": { "a": { "type": "string" } },
                        "required": ["a"] });
     let mut closed = open.clone();
     closed["additionalProperties"] = json!(false);
     let output = Some(OutputSchema { name: "shape".to_owned(), schema: open.clone() });
-    let request = Request { output, ..request("go") };
+    let request = ModelRequest { output, ..request("go") };
     for (provider, pointer, expected) in [
         (
             Provider::Anthropic,
@@ -112,40 +115,40 @@ fn an_answer_of_a_shape_is_asked_for_natively() {
                     "responseJsonSchema": open }),
         ),
     ] {
-        let body = asked(provider, &request).1;
+        let body = request_sent(provider, &request).1;
         assert_eq!(body.pointer(pointer), Some(&expected), "{provider}");
     }
-    // What may be left out can't be strict, and is asked for all the same.
+    // A schema with optional properties can't be strict, but is sent anyway.
     let loose = json!({ "type": "object", "properties": { "a": { "type": "string" } } });
     let output = Some(OutputSchema { name: "shape".to_owned(), schema: loose.clone() });
-    let body = asked(Provider::OpenAi, &Request { output, ..request }).1;
+    let body = request_sent(Provider::OpenAi, &ModelRequest { output, ..request }).1;
     assert_eq!(body["text"]["format"]["strict"], json!(false));
     assert_eq!(body["text"]["format"]["schema"], loose);
 }
 
 #[test]
-fn a_conversation_that_began_elsewhere_goes_on_at_any_provider() {
-    let call = Call {
+fn a_conversation_can_continue_at_any_provider() {
+    let call = ToolCallRequest {
         id: "functions.Bash:0".to_owned(),
         name: "Bash".to_owned(),
         arguments: "no JSON".to_owned(),
     };
-    let result = ToolResult {
+    let result = ToolCallResult {
         call: call.id.clone(),
         name: call.name.clone(),
         text: String::new(),
         is_error: true,
     };
     let mut conversation = request("go");
-    let said = Said { calls: vec![call], ..Said::default() };
+    let reply = AssistantMessage { calls: vec![call], ..AssistantMessage::default() };
     conversation.messages.extend([
-        Message::Assistant(said),
-        Message::Results(vec![result]),
-        Message::User("and now?".to_owned()),
-        Message::User(" ".to_owned()),
+        ConversationMessage::Assistant(reply),
+        ConversationMessage::Results(vec![result]),
+        ConversationMessage::User("and now?".to_owned()),
+        ConversationMessage::User(" ".to_owned()),
     ]);
-    // One message of each side in turn, ids of its own letters, nothing empty.
-    let body = asked(Provider::Anthropic, &conversation).1;
+    // The roles alternate, ids contain only allowed characters, and nothing is empty.
+    let body = request_sent(Provider::Anthropic, &conversation).1;
     let expected = json!([
         { "role": "user", "content": [{ "type": "text", "text": "go" }] },
         { "role": "assistant", "content": [{
@@ -158,7 +161,7 @@ fn a_conversation_that_began_elsewhere_goes_on_at_any_provider() {
         ] },
     ]);
     assert_eq!(body["messages"], expected);
-    let body = asked(Provider::OpenAiChat, &conversation).1;
+    let body = request_sent(Provider::OpenAiChat, &conversation).1;
     let call = json!({ "id": "functions.Bash:0", "type": "function", "function": {
         "name": "Bash", "arguments": "{\"unreadable\":\"no JSON\"}",
     } });

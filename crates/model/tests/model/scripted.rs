@@ -1,19 +1,21 @@
-//! The scripted model over its own wire, as a client sees it.
+//! The HTTP server of the scripted model, as a client sees it.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use jackline_model::scripted::{RequestKind, Script, ScriptedModel, Step, Usage};
+use jackline_model::scripted::{
+    ModelScript, RecordedRequestKind, ScriptStep, ScriptUsage, ScriptedModel,
+};
 use serde_json::{Value, json};
 
 const LONG: Duration = Duration::from_mins(1);
 
-fn start(script: Script) -> ScriptedModel {
+fn start(script: ModelScript) -> ScriptedModel {
     ScriptedModel::start(script, LONG).unwrap()
 }
 
-/// Sends bytes, and gives the whole answer, if there is any.
+/// Sends bytes and returns the complete response, if there is any.
 fn exchange(model: &ScriptedModel, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(model.address()).unwrap();
     let mut answer = String::new();
@@ -21,7 +23,7 @@ fn exchange(model: &ScriptedModel, bytes: &[u8]) -> String {
     answer
 }
 
-/// The status and the body of an answer.
+/// The status and the body of a response.
 fn post(model: &ScriptedModel, path: &str, body: &Value) -> (u16, String) {
     let body = body.to_string();
     let length = body.len();
@@ -46,13 +48,13 @@ fn main_request(first: &str) -> Value {
 }
 
 #[test]
-fn a_request_with_tools_takes_a_step_and_one_without_takes_none() {
-    let call = Step::call("Bash", json!({ "command": "ls" })).costing(Usage {
+fn only_a_request_with_tools_takes_a_step() {
+    let call = ScriptStep::call("Bash", json!({ "command": "ls" })).with_usage(ScriptUsage {
         input: 7,
         output: 8,
-        ..Usage::default()
+        ..ScriptUsage::default()
     });
-    let model = start(Script::new([call]));
+    let model = start(ModelScript::new([call]));
     let side = json_of(post(&model, "/v1/messages", &json!({ "model": "m", "messages": [] })));
     assert_eq!(side["content"][0]["text"], "a side note");
     let main = json_of(post(&model, "/v1/messages?beta=true", &main_request("go")));
@@ -71,17 +73,18 @@ fn a_request_with_tools_takes_a_step_and_one_without_takes_none() {
     let count = json_of(post(&model, "/v1/messages/count_tokens", &json!({})));
     assert_eq!(count, json!({ "input_tokens": 1000 }));
 
-    let main = |step| RequestKind::Main { part: None, step };
-    let kinds: Vec<RequestKind> = model.requests().into_iter().map(|seen| seen.kind).collect();
-    assert_eq!(kinds, [RequestKind::Side, main(0), main(1), RequestKind::Count]);
+    let main = |step| RecordedRequestKind::Main { part: None, step };
+    let kinds: Vec<RecordedRequestKind> =
+        model.requests().into_iter().map(|request| request.kind).collect();
+    assert_eq!(kinds, [RecordedRequestKind::Side, main(0), main(1), RecordedRequestKind::Count]);
 }
 
 #[test]
-fn a_stream_says_the_same_in_events() {
-    let step = Step { text: "well".to_owned(), ..Step::default() }
+fn a_stream_contains_the_same_answer() {
+    let step = ScriptStep { text: "well".to_owned(), ..ScriptStep::default() }
         .and_call("Bash", json!({ "command": "ls" }))
         .and_call("Read", json!({ "file_path": "a" }));
-    let model = start(Script::new([step]));
+    let model = start(ModelScript::new([step]));
     let mut request = main_request("go");
     request["stream"] = true.into();
     let (status, body) = post(&model, "/v1/messages", &request);
@@ -106,9 +109,9 @@ fn a_stream_says_the_same_in_events() {
 }
 
 #[test]
-fn a_step_may_fail_or_take_its_time() {
-    let slow = Step::say("late").after(Duration::from_millis(1));
-    let model = start(Script::new([Step::fail(529), slow]));
+fn a_step_can_fail_or_be_delayed() {
+    let slow = ScriptStep::say("late").with_delay(Duration::from_millis(1));
+    let model = start(ModelScript::new([ScriptStep::fail(529), slow]));
     let (status, body) = post(&model, "/v1/messages", &main_request("go"));
     assert_eq!(status, 529);
     assert!(body.contains("overloaded_error"), "{body}");
@@ -117,9 +120,11 @@ fn a_step_may_fail_or_take_its_time() {
 }
 
 #[test]
-fn a_sub_agent_has_a_part_of_its_own() {
-    let model =
-        start(Script::new([Step::say("m0"), Step::say("m1")]).part("SUB", [Step::say("s0")]));
+fn a_sub_agent_has_its_own_part() {
+    let model = start(
+        ModelScript::new([ScriptStep::say("m0"), ScriptStep::say("m1")])
+            .part("SUB", [ScriptStep::say("s0")]),
+    );
     let ask = |first: &str| {
         json_of(post(&model, "/v1/messages", &main_request(first)))["content"][0]["text"].clone()
     };
@@ -127,15 +132,15 @@ fn a_sub_agent_has_a_part_of_its_own() {
     let of_sub: Vec<usize> = model
         .requests()
         .iter()
-        .filter(|seen| seen.is_of(Some("SUB")))
-        .map(|seen| seen.number)
+        .filter(|request| request.is_of_part(Some("SUB")))
+        .map(|request| request.number)
         .collect();
     assert_eq!(of_sub, [2]);
 }
 
 #[test]
-fn what_is_no_request_is_answered_and_harms_nobody() {
-    let model = start(Script::new([Step::say("fine")]));
+fn an_invalid_request_is_answered_and_harmless() {
+    let model = start(ModelScript::new([ScriptStep::say("fine")]));
     assert!(exchange(&model, b"\r\n\r\n").starts_with("HTTP/1.1 400 "));
     assert!(exchange(&model, b"GET /nowhere HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
     let huge = b"POST /v1/messages HTTP/1.1\r\ncontent-length: 99999999999\r\n\r\n";
@@ -147,9 +152,9 @@ fn what_is_no_request_is_answered_and_harms_nobody() {
 }
 
 #[test]
-fn too_many_at_once_are_turned_away_and_the_rest_are_served() {
-    let model = start(Script::new([]));
-    // They say nothing, and so they stay.
+fn too_many_connections_are_refused_and_the_others_are_served() {
+    let model = start(ModelScript::new([]));
+    // These connections send nothing, so they stay open.
     let idle: Vec<TcpStream> =
         (0..16).map(|_| TcpStream::connect(model.address()).unwrap()).collect();
     assert_eq!(exchange(&model, b"GET /v1/models HTTP/1.1\r\n\r\n"), "");
@@ -161,10 +166,11 @@ fn too_many_at_once_are_turned_away_and_the_rest_are_served() {
     assert!(served);
 }
 
-/// Whoever is being answered when the model ends is cut off, and does not hold it up.
+/// A client that waits for an answer when the model ends is disconnected and does not delay the
+/// end.
 #[test]
-fn it_ends_when_it_is_dropped_and_when_its_time_is_over() {
-    let model = start(Script::new([Step::say("never").after(LONG)]));
+fn it_ends_when_it_is_dropped_and_after_its_lifetime() {
+    let model = start(ModelScript::new([ScriptStep::say("never").with_delay(LONG)]));
     let address = model.address();
     let mut open = TcpStream::connect(address).unwrap();
     let body = main_request("go").to_string();
@@ -179,7 +185,7 @@ fn it_ends_when_it_is_dropped_and_when_its_time_is_over() {
     assert_eq!(answer, "");
     assert!(TcpStream::connect(address).is_err());
 
-    let short = ScriptedModel::start(Script::new([]), Duration::from_millis(20)).unwrap();
+    let short = ScriptedModel::start(ModelScript::new([]), Duration::from_millis(20)).unwrap();
     let is_over = (0..2000).any(|_| {
         std::thread::sleep(Duration::from_millis(1));
         TcpStream::connect(short.address()).is_err()

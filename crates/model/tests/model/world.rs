@@ -1,4 +1,4 @@
-//! Providers that ask a scripted model, or a server that says what it is told to.
+//! Models of all providers, connected to a scripted model or to a server with fixed responses.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -7,32 +7,33 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use jackline_model::scripted::{Script, ScriptedModel};
+use jackline_model::scripted::{ModelScript, ScriptedModel};
 use jackline_model::{
-    Delta, Key, Message, Model, ModelError, ModelSpec, Provider, Reply, Request, Tool, connect,
+    AnswerDelta, ApiKey, ConversationMessage, Model, ModelError, ModelReply, ModelRequest,
+    Provider, RemoteModelSpec, ToolDeclaration, connect,
 };
 use serde_json::{Value, json};
 
 pub(crate) const KEY: &str = "sk-SECRETSECRET99";
 
-/// Longer than any story that does not wait for its end.
+/// A timeout that no story reaches by accident.
 const LONG: Duration = Duration::from_mins(1);
 
-/// What a story waits for that is about time.
+/// A timeout for stories that wait for it.
 pub(crate) const SHORT: Duration = Duration::from_millis(200);
 
-pub(crate) fn start(script: Script) -> ScriptedModel {
+pub(crate) fn start(script: ModelScript) -> ScriptedModel {
     ScriptedModel::start(script, LONG).unwrap()
 }
 
-/// A model at a server; `url` is what comes before the version.
-pub(crate) fn spec(provider: Provider, url: &str) -> ModelSpec {
+/// The specification of a model at a server; `url` lacks the version.
+pub(crate) fn spec(provider: Provider, url: &str) -> RemoteModelSpec {
     let version = if provider == Provider::Gemini { "v1beta" } else { "v1" };
-    ModelSpec {
+    RemoteModelSpec {
         provider,
         name: "some-model".to_owned(),
         url: Some(format!("{url}/{version}")),
-        key: Some(Key::new(KEY)),
+        key: Some(ApiKey::new(KEY)),
         timeout: LONG,
         silence_max: LONG,
     }
@@ -42,56 +43,56 @@ pub(crate) fn model(provider: Provider, url: &str) -> Box<dyn Model> {
     connect(&spec(provider, url)).unwrap()
 }
 
-/// A request that declares a tool.
-pub(crate) fn request(text: &str) -> Request {
+/// A request with a tool.
+pub(crate) fn request(text: &str) -> ModelRequest {
     let schema = json!({ "type": "object", "properties": { "command": { "type": "string" } } });
     let description = "runs a command".to_owned();
-    Request {
+    ModelRequest {
         system: "you help".to_owned(),
-        messages: vec![Message::User(text.to_owned())],
-        tools: vec![Tool { name: "Bash".to_owned(), description, schema }],
+        messages: vec![ConversationMessage::User(text.to_owned())],
+        tools: vec![ToolDeclaration { name: "Bash".to_owned(), description, schema }],
         output: None,
         output_tokens_max: 500,
     }
 }
 
-/// Asks and hears everything.
-pub(crate) fn ask(model: &mut dyn Model, request: &Request) -> Result<Reply, ModelError> {
+/// Sends a request and ignores the pieces.
+pub(crate) fn ask(model: &mut dyn Model, request: &ModelRequest) -> Result<ModelReply, ModelError> {
     model.ask(request, &mut |_| ControlFlow::Continue(()))
 }
 
-/// What is heard: texts joined, calls by their names and arguments.
+/// The received pieces: the joined text, and the calls with their arguments.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Heard {
+pub(crate) struct ReceivedPieces {
     pub(crate) text: String,
     pub(crate) calls: Vec<(String, String)>,
 }
 
-impl Heard {
-    pub(crate) fn take(&mut self, delta: Delta<'_>) -> ControlFlow<()> {
+impl ReceivedPieces {
+    pub(crate) fn add(&mut self, delta: AnswerDelta<'_>) -> ControlFlow<()> {
         match delta {
-            Delta::Text(more) => self.text.push_str(more),
-            Delta::Call(name) => self.calls.push((name.to_owned(), String::new())),
-            Delta::Arguments(number, more) => self.calls[number].1.push_str(more),
-            Delta::Again => *self = Self::default(),
-            Delta::Waiting => {}
+            AnswerDelta::Text(more) => self.text.push_str(more),
+            AnswerDelta::Call(name) => self.calls.push((name.to_owned(), String::new())),
+            AnswerDelta::Arguments(number, more) => self.calls[number].1.push_str(more),
+            AnswerDelta::Again => *self = Self::default(),
+            AnswerDelta::Waiting => {}
         }
         ControlFlow::Continue(())
     }
 }
 
-/// A server that gives each connection an answer, and remembers what it was asked.
-pub(crate) struct Canned {
+/// A server that gives each connection a fixed response and records the requests.
+pub(crate) struct CannedServer {
     pub(crate) url: String,
-    heard: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Canned {
-    /// Answers with these bytes, in turn.
+impl CannedServer {
+    /// Responds with these bytes, in order.
     pub(crate) fn start(answers: Vec<Vec<u8>>) -> Self {
         Self::with(answers.len(), move |n, mut stream| {
-            // The client may be gone in the middle.
+            // The client may have disconnected.
             let _ = stream.write_all(&answers[n]);
         })
     }
@@ -103,35 +104,35 @@ impl Canned {
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&heard);
+        let log_entries = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&log_entries);
         let thread = std::thread::spawn(move || {
             for n in 0..connections {
                 let (stream, _) = listener.accept().unwrap();
-                let Some(asked) = read(&stream) else { return };
-                log.lock().unwrap().push(asked);
+                let Some(request) = read(&stream) else { return };
+                log.lock().unwrap().push(request);
                 serve(n, stream);
             }
         });
-        Self { url, heard, thread: Some(thread) }
+        Self { url, requests: log_entries, thread: Some(thread) }
     }
 
-    /// What was asked so far: the head and the body of each.
-    pub(crate) fn heard(&self) -> Vec<String> {
-        self.heard.lock().unwrap().clone()
+    /// The requests so far: the head and the body of each.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
     }
 
-    /// The bodies of what was asked.
+    /// The bodies of the requests so far.
     pub(crate) fn bodies(&self) -> Vec<Value> {
-        let heard = self.heard();
-        let bodies = heard.iter().map(|asked| asked.split_once("\r\n\r\n").unwrap().1);
+        let requests = self.requests();
+        let bodies = requests.iter().map(|request| request.split_once("\r\n\r\n").unwrap().1);
         bodies.map(|body| serde_json::from_str(body).unwrap()).collect()
     }
 }
 
-impl Drop for Canned {
+impl Drop for CannedServer {
     fn drop(&mut self) {
-        // Whoever still waits for a connection gets one that says nothing.
+        // This connection ends a thread that still waits for one.
         let address = self.url.strip_prefix("http://").unwrap();
         let _ = TcpStream::connect(address);
         let _ = self.thread.take().unwrap().join();
@@ -156,7 +157,7 @@ pub(crate) fn read(stream: &TcpStream) -> Option<String> {
     Some(format!("{head}{}", String::from_utf8(body).unwrap()))
 }
 
-/// An answer with a status, headers and a body.
+/// A response with a status, headers and a body.
 pub(crate) fn answer(status: u16, headers: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!("HTTP/1.1 {status} X\r\n{headers}connection: close\r\ncontent-length: {length}\r\n\r\n{body}")

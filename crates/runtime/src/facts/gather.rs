@@ -1,62 +1,64 @@
 //! Asks a source until the engine has no more queries.
 
-use jackline_engine::facts::{FileFact, FileKind, ROUNDS_MAX, ReloadFact, Wants};
-use jackline_engine::session::Understood;
+use jackline_engine::facts::{FileDetails, FileFact, FileKind, ROUNDS_MAX, ReloadFact};
+use jackline_engine::session::InterpretedEvent;
 use jackline_engine::{Fact, Facts, Query, Session};
 
-use super::{Deadline, FactError, FactSource, Machine, Scene};
+use super::{FactContext, FactDeadline, FactError, FactSource, LocalMachine};
 use crate::definitions::DefinitionError;
 use crate::extensions::Extensions;
 
-/// How long the sources of facts may take for one decision.
-const ANSWER_MS_MAX: u64 = 60_000;
+/// The default time limit for all facts of one decision.
+const FACTS_MS_MAX: u64 = 60_000;
 
-/// Where a runtime gets its facts from.
+/// The sources of facts of a runtime.
 #[derive(Default)]
 pub(crate) struct FactSources {
-    /// Guards written in Rust.
-    pub(crate) custom: Extensions,
-    pub(crate) machine: Machine,
-    /// Answers what this machine would answer.
-    pub(crate) instead: Option<Box<dyn FactSource>>,
-    /// How long they may take for one decision, where that is not the usual.
+    /// Extensions written in Rust.
+    pub(crate) extensions: Extensions,
+    pub(crate) machine: LocalMachine,
+    /// A source that answers instead of this machine.
+    pub(crate) replacement: Option<Box<dyn FactSource>>,
+    /// The time limit for one decision, if it is not the default.
     pub(crate) limit_ms: Option<u64>,
 }
 
 impl FactSources {
     /// The deadline of a decision that begins now.
-    pub(crate) fn deadline(&self) -> Deadline {
-        Deadline::within(self.limit_ms.unwrap_or(ANSWER_MS_MAX))
+    pub(crate) fn deadline(&self) -> FactDeadline {
+        FactDeadline::within(self.limit_ms.unwrap_or(FACTS_MS_MAX))
     }
 
-    /// Looks again at the files, which may have changed while the session was locked by
-    /// another process. A file that looks the same is not read again.
+    /// Checks the files again, because they may have changed while another process had the session
+    /// locked. A file with the same stamp is not read again.
     pub(crate) fn recheck(
         &mut self,
-        scene: &Scene<'_>,
+        scene: &FactContext<'_>,
         facts: &mut Facts,
-        deadline: Deadline,
+        deadline: FactDeadline,
     ) -> Result<(), FactError> {
         let ask = |path: &String, wants| Query::File { path: path.clone(), wants };
-        let all: Vec<Query> = facts.files.keys().map(|path| ask(path, Wants::default())).collect();
+        let all: Vec<Query> =
+            facts.files.keys().map(|path| ask(path, FileDetails::default())).collect();
         let mut now = Facts::at(facts.now.clone());
         self.learn(scene, &all, &mut now, deadline)?;
         let differs = |(path, was): &(&String, &FileFact)| {
             let is = now.files.get(*path);
-            is.is_none_or(|is| (is.kind, is.look, &is.real) != (was.kind, was.look, &was.real))
+            is.is_none_or(|is| (is.kind, is.stamp, &is.real) != (was.kind, was.stamp, &was.real))
         };
         let changed = facts.files.iter().filter(differs);
-        let changed: Vec<Query> = changed.map(|(path, was)| ask(path, wanted(was))).collect();
+        let changed: Vec<Query> =
+            changed.map(|(path, was)| ask(path, wants_to_repeat(was))).collect();
         self.learn(scene, &changed, facts, deadline)
     }
 
-    /// Asks one batch and takes the answers.
+    /// Asks one batch and stores the answers.
     fn learn(
         &mut self,
-        scene: &Scene<'_>,
+        scene: &FactContext<'_>,
         batch: &[Query],
         facts: &mut Facts,
-        deadline: Deadline,
+        deadline: FactDeadline,
     ) -> Result<(), FactError> {
         if batch.is_empty() {
             return Ok(());
@@ -69,39 +71,39 @@ impl FactSources {
 impl FactSource for FactSources {
     fn answer(
         &mut self,
-        scene: &Scene<'_>,
+        scene: &FactContext<'_>,
         queries: &[Query],
-        deadline: Deadline,
+        deadline: FactDeadline,
     ) -> Result<Vec<Fact>, FactError> {
-        let machine: &mut dyn FactSource = match &mut self.instead {
+        let machine: &mut dyn FactSource = match &mut self.replacement {
             Some(source) => source.as_mut(),
             None => &mut self.machine,
         };
-        let is_custom = |query: &Query| Extensions::answers(query);
+        let is_custom = |query: &Query| Extensions::handles(query);
         let mut answers = if queries.iter().any(is_custom) {
             let (custom, others): (Vec<Query>, Vec<Query>) =
                 queries.iter().cloned().partition(is_custom);
-            let custom_facts = timely(&mut self.custom, scene, &custom, deadline)?;
+            let custom_facts = answer_in_time(&mut self.extensions, scene, &custom, deadline)?;
             let other_facts = if others.is_empty() {
                 Vec::new()
             } else {
-                timely(machine, scene, &others, deadline)?
+                answer_in_time(machine, scene, &others, deadline)?
             };
             in_order(queries, custom_facts, other_facts)
         } else {
-            timely(machine, scene, queries, deadline)?
+            answer_in_time(machine, scene, queries, deadline)?
         };
-        answers.iter_mut().for_each(|fact| refuse_unnamed(&self.custom, fact));
+        answers.iter_mut().for_each(|fact| refuse_unnamed(&self.extensions, fact));
         Ok(answers)
     }
 }
 
-/// Has a source answer, and takes nothing that comes late or is not complete.
-fn timely(
+/// Asks a source, and rejects answers that are late or incomplete.
+fn answer_in_time(
     source: &mut dyn FactSource,
-    scene: &Scene<'_>,
+    scene: &FactContext<'_>,
     queries: &[Query],
-    deadline: Deadline,
+    deadline: FactDeadline,
 ) -> Result<Vec<Fact>, FactError> {
     let answers = source.answer(scene, queries, deadline)?;
     deadline.check()?;
@@ -115,19 +117,19 @@ fn timely(
 fn in_order(queries: &[Query], custom: Vec<Fact>, others: Vec<Fact>) -> Vec<Fact> {
     let (mut custom, mut others) = (custom.into_iter(), others.into_iter());
     let next = |query: &Query| {
-        if Extensions::answers(query) { custom.next() } else { others.next() }
+        if Extensions::handles(query) { custom.next() } else { others.next() }
     };
     queries.iter().filter_map(next).collect()
 }
 
-/// A definition that does not name a registered guard can't come into force: that guard would
+/// Rejects a new definition that does not name a registered extension, because that extension would
 /// never be asked.
 fn refuse_unnamed(custom: &Extensions, fact: &mut Fact) {
     if let Fact::Reload(ReloadFact::New(new)) = fact
         && let Some(lowered) = new.lowered.definition()
-        && let Some(name) = custom.unnamed(lowered)
+        && let Some(name) = custom.first_unnamed(lowered)
     {
-        let reason = DefinitionError::NeverAsked(name.to_owned()).brief();
+        let reason = DefinitionError::UnusedExtension(name.to_owned()).brief();
         *fact = Fact::Reload(ReloadFact::Broken { reason });
     }
 }
@@ -135,12 +137,12 @@ fn refuse_unnamed(custom: &Extensions, fact: &mut Fact) {
 /// Asks until no query is open, for a bounded number of rounds.
 pub(crate) fn gather(
     session: &Session,
-    understood: &Understood<'_>,
+    understood: &InterpretedEvent<'_>,
     facts: &mut Facts,
     mut ask: impl FnMut(&[Query]) -> Result<Vec<Fact>, FactError>,
 ) -> Result<(), FactError> {
     for _ in 0..ROUNDS_MAX {
-        let batch = session.needs_of(understood, facts).batch(facts);
+        let batch = session.needs_for(understood, facts).into_batch(facts);
         if batch.is_empty() {
             break;
         }
@@ -154,16 +156,16 @@ fn learn(batch: &[Query], answers: Vec<Fact>, facts: &mut Facts) -> Result<(), F
         return Err(FactError::Count { queries: batch.len(), answers: answers.len() });
     }
     for (query, fact) in batch.iter().zip(answers) {
-        facts.learn(query, fact)?;
+        facts.add_answer(query, fact)?;
     }
     Ok(())
 }
 
-/// What was wanted of a file. Of one that was not there this is not known any more, so it is
-/// everything.
-fn wanted(fact: &FileFact) -> Wants {
+/// The facts to request again for a file. If the file was missing, its fact does not show which
+/// parts were requested, so this requests all of them.
+fn wants_to_repeat(fact: &FileFact) -> FileDetails {
     match fact.kind {
-        FileKind::File => Wants::told_by(fact),
-        _ => Wants { json: true, contents: true },
+        FileKind::File => FileDetails::contained_in(fact),
+        _ => FileDetails { json: true, contents: true },
     }
 }

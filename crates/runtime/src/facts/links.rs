@@ -1,116 +1,116 @@
-//! Where a path leads.
+//! Resolves links in a path.
 //!
-//! Links are followed by hand, component by component, because a file that
-//! does not exist yet has a place too: the one that a write would create.
+//! Links are resolved step by step in this code, because a file that does not exist yet also has a
+//! real path: the file that a write would create.
 
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-/// How many links are followed before it is a loop; the kernel's own number.
-const HOPS_MAX: usize = 40;
+/// The largest number of links in a path, as in the kernel. More count as a loop.
+const LINKS_MAX: usize = 40;
 
-/// The place a path leads to.
+/// The real path that a path leads to.
 #[derive(Debug)]
-pub(super) struct Landing {
+pub(super) struct RealPath {
     /// Absolute, without links.
     pub(super) path: PathBuf,
-    /// What is there, if anything.
+    /// The metadata of the file, if it exists.
     pub(super) metadata: Option<Metadata>,
 }
 
-/// Why nobody can say where a path leads.
+/// A path that can't be resolved.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Lost;
+pub(super) struct UnresolvablePath;
 
-/// Follows `path` from `base`, which is absolute and without links.
-pub(super) fn follow(base: &Path, path: &Path) -> Result<Landing, Lost> {
-    let mut walk = Walk { at: base.to_owned(), steps: Vec::new(), hops: 0 };
-    walk.go_on_with(path);
+/// Resolves `path` from `base`, which is absolute and without links.
+pub(super) fn resolve_path(base: &Path, path: &Path) -> Result<RealPath, UnresolvablePath> {
+    let mut walk = LinkWalk { at: base.to_owned(), steps: Vec::new(), hops: 0 };
+    walk.push_path(path);
     while let Some(step) = walk.steps.pop() {
         let name = match step {
-            Step::Root => {
+            PathStep::Root => {
                 walk.at = PathBuf::from("/");
                 continue;
             }
-            Step::Up => {
-                // There are no links before here, so this is really the parent.
+            PathStep::Up => {
+                // `at` has no links here, so its parent is the real parent.
                 walk.at.pop();
                 continue;
             }
-            Step::Down(name) => name,
+            PathStep::Down(name) => name,
         };
         walk.at.push(name);
         match fs::symlink_metadata(&walk.at) {
-            Ok(found) if found.is_symlink() => walk.jump()?,
+            Ok(found) if found.is_symlink() => walk.follow_link()?,
             Ok(found) if found.is_dir() => {}
             Ok(found) if walk.steps.is_empty() => {
-                return Ok(Landing { path: walk.at, metadata: Some(found) });
+                return Ok(RealPath { path: walk.at, metadata: Some(found) });
             }
-            // Nothing can be below a file.
-            Ok(_) => return Ok(walk.missing()),
-            Err(error) if is_missing(error.kind()) => return Ok(walk.missing()),
-            Err(_) => return Err(Lost),
+            // A file has no entries below it.
+            Ok(_) => return Ok(walk.finish_missing()),
+            Err(error) if is_missing(error.kind()) => return Ok(walk.finish_missing()),
+            Err(_) => return Err(UnresolvablePath),
         }
     }
     let metadata = match fs::symlink_metadata(&walk.at) {
         Ok(metadata) => Some(metadata),
         Err(error) if is_missing(error.kind()) => None,
-        Err(_) => return Err(Lost),
+        Err(_) => return Err(UnresolvablePath),
     };
-    Ok(Landing { path: walk.at, metadata })
+    Ok(RealPath { path: walk.at, metadata })
 }
 
 pub(super) fn is_missing(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-enum Step {
+enum PathStep {
     Root,
     Up,
     Down(OsString),
 }
 
-struct Walk {
+struct LinkWalk {
     at: PathBuf,
-    /// What is still to be walked, the next step last.
-    steps: Vec<Step>,
+    /// The remaining steps, the next one last.
+    steps: Vec<PathStep>,
     hops: usize,
 }
 
-impl Walk {
-    fn go_on_with(&mut self, path: &Path) {
+impl LinkWalk {
+    fn push_path(&mut self, path: &Path) {
         self.steps.extend(path.components().rev().filter_map(|component| match component {
-            Component::RootDir => Some(Step::Root),
-            Component::ParentDir => Some(Step::Up),
-            Component::Normal(name) => Some(Step::Down(name.to_owned())),
+            Component::RootDir => Some(PathStep::Root),
+            Component::ParentDir => Some(PathStep::Up),
+            Component::Normal(name) => Some(PathStep::Down(name.to_owned())),
             Component::CurDir | Component::Prefix(_) => None,
         }));
     }
 
-    /// Goes on from where the link leads that was just stepped on.
-    fn jump(&mut self) -> Result<(), Lost> {
+    /// Continues with the target of the link at the current path.
+    fn follow_link(&mut self) -> Result<(), UnresolvablePath> {
         self.hops += 1;
-        if self.hops > HOPS_MAX {
-            return Err(Lost);
+        if self.hops > LINKS_MAX {
+            return Err(UnresolvablePath);
         }
-        let target = fs::read_link(&self.at).map_err(|_| Lost)?;
+        let target = fs::read_link(&self.at).map_err(|_| UnresolvablePath)?;
         self.at.pop();
-        self.go_on_with(&target);
+        self.push_path(&target);
         Ok(())
     }
 
-    /// From here on there is nothing, and so there are no links.
-    fn missing(mut self) -> Landing {
+    /// Applies the remaining steps to a path that does not exist, so it has no links.
+    fn finish_missing(mut self) -> RealPath {
         while let Some(step) = self.steps.pop() {
             match step {
-                Step::Root => self.at = PathBuf::from("/"),
-                Step::Up => drop(self.at.pop()),
-                Step::Down(name) => self.at.push(name),
+                PathStep::Root => self.at = PathBuf::from("/"),
+                PathStep::Up => drop(self.at.pop()),
+                PathStep::Down(name) => self.at.push(name),
             }
         }
-        Landing { path: self.at, metadata: None }
+        RealPath { path: self.at, metadata: None }
     }
 }
 
@@ -120,8 +120,8 @@ mod tests {
 
     use super::*;
 
-    /// A directory with files and links, and where paths in it lead.
-    fn leads(links: &[(&str, &str)], path: &str) -> Result<(String, bool), Lost> {
+    /// Resolves a path in a directory with files and links.
+    fn leads(links: &[(&str, &str)], path: &str) -> Result<(String, bool), UnresolvablePath> {
         let root = tempfile::tempdir().unwrap();
         let base = root.path().canonicalize().unwrap();
         fs::create_dir_all(base.join("real/deep")).unwrap();
@@ -131,14 +131,14 @@ mod tests {
             symlink(target, base.join(link)).unwrap();
         }
         let path = path.replace("BASE", base.to_str().unwrap());
-        follow(&base, Path::new(&path)).map(|landing| {
+        resolve_path(&base, Path::new(&path)).map(|landing| {
             let shown = landing.path.display().to_string();
             (shown.replace(base.to_str().unwrap(), "BASE"), landing.metadata.is_some())
         })
     }
 
     #[test]
-    fn links_are_followed_to_their_end() {
+    fn links_are_resolved_to_their_target() {
         let links = [
             ("file", "real/file"),
             ("dir", "BASE/real"),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_leads_to_where_it_would_be() {
+    fn a_missing_path_resolves_to_the_file_a_write_would_create() {
         let links = [("dir", "real"), ("dangling", "real/new"), ("far", "/nowhere/at/all")];
         for (path, end) in [
             ("new", "BASE/new"),
@@ -174,16 +174,16 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_has_an_end() {
+    fn a_loop_of_links_is_unresolvable() {
         let links = [("a", "b"), ("b", "a"), ("self", "self/x")];
         for path in ["a", "b/c", "self"] {
-            assert_eq!(leads(&links, path), Err(Lost), "{path}");
+            assert_eq!(leads(&links, path), Err(UnresolvablePath), "{path}");
         }
     }
 
     #[test]
-    fn a_path_that_no_system_takes_is_lost() {
-        assert_eq!(leads(&[], "a\0b"), Err(Lost));
-        assert_eq!(leads(&[], &"x".repeat(5000)), Err(Lost));
+    fn an_invalid_path_is_unresolvable() {
+        assert_eq!(leads(&[], "a\0b"), Err(UnresolvablePath));
+        assert_eq!(leads(&[], &"x".repeat(5000)), Err(UnresolvablePath));
     }
 }

@@ -3,58 +3,65 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use jackline_engine::facts::{DefinitionFact, Tracked, VerificationFact, Wants, WatchedFact};
+use jackline_engine::facts::{
+    DefinitionFact, FileDetails, TrackedFile, VerificationFact, WatchedFact,
+};
 use jackline_engine::{Digest, Fact, Query};
 
-use super::absences::Absences;
-use super::files::Files;
-use super::{Deadline, FactError, FactSource, Scene};
-use crate::edits::{REMOVED, is_vouched_for};
-use crate::git::{self, Git};
+use super::files::FileInspector;
+use super::missing_paths::MissingPathCache;
+use super::{FactContext, FactDeadline, FactError, FactSource};
+use crate::git::{self, GitProgram};
 use crate::restore;
-use crate::verification::{Check, Verifications};
+use crate::verification::{VerificationRun, VerificationRunner};
+use crate::vouched_edits::{REMOVED, is_vouched_for};
 use jackline_host::clock;
 
-/// Looks at this machine.
+/// Answers queries from this machine.
 #[derive(Default)]
-pub(crate) struct Machine {
-    pub(crate) verifications: Verifications,
-    /// Names that were not there before.
-    absences: Absences,
+pub(crate) struct LocalMachine {
+    pub(crate) verifications: VerificationRunner,
+    /// A cache of paths that do not exist.
+    absences: MissingPathCache,
 }
 
-impl FactSource for Machine {
+impl FactSource for LocalMachine {
     fn answer(
         &mut self,
-        scene: &Scene<'_>,
+        scene: &FactContext<'_>,
         queries: &[Query],
-        _deadline: Deadline,
+        _deadline: FactDeadline,
     ) -> Result<Vec<Fact>, FactError> {
         let path_of = |query: &'_ Query| match query {
             Query::Ignored { path } => Some(path.clone()),
             _ => None,
         };
-        // One process answers them all.
+        // One `git` process answers all these queries.
         let paths: Vec<String> = queries.iter().filter_map(path_of).collect();
         let ignored = scene.ignored(&paths);
         Ok(queries.iter().map(|query| self.fact(scene, query, &ignored)).collect())
     }
 }
 
-impl Machine {
-    fn fact(&self, scene: &Scene<'_>, query: &Query, ignored: &BTreeMap<String, bool>) -> Fact {
+impl LocalMachine {
+    fn fact(
+        &self,
+        scene: &FactContext<'_>,
+        query: &Query,
+        ignored: &BTreeMap<String, bool>,
+    ) -> Fact {
         match query {
-            Query::File { path, wants } => Fact::File(scene.files().look_at(path, *wants)),
+            Query::File { path, wants } => Fact::File(scene.files().inspect(path, *wants)),
             Query::Changed { files } => Fact::Changed(scene.files().changed(files).collect()),
             Query::Definition => Fact::Definition(scene.definition_fact()),
             Query::Pins { definition, workflow } => {
                 Fact::Pins(scene.definitions.pins(definition, workflow.as_deref()))
             }
             Query::Reload => Fact::Reload(scene.reload()),
-            Query::Protect { files } => Fact::Protect(self.watched(scene, files)),
-            Query::Git { dir } => Fact::Git(match scene.files().absolute(dir) {
-                Some(directory) => Git::default().status(&directory),
-                None => git::unsaved(),
+            Query::Protect { files } => Fact::Protect(self.changed_files(scene, files)),
+            Query::Git { dir } => Fact::Git(match scene.files().absolute_path(dir) {
+                Some(directory) => GitProgram::default().status(&directory),
+                None => git::unsaved_fact(),
             }),
             Query::Ignored { path } => {
                 Fact::Ignored(ignored.get(path).copied().unwrap_or_default())
@@ -63,14 +70,14 @@ impl Machine {
                 Fact::Verification(self.verification(scene, *run, line, *timeout_seconds))
             }
             Query::Watched { files, since } => {
-                let mut watched = self.watched(scene, files);
+                let mut watched = self.changed_files(scene, files);
                 let since = since.unwrap_or_else(|| clock::now().wall);
                 for (path, fact) in &mut watched {
-                    scene.reports().explain(path, fact, since);
+                    scene.reports().explain_change(path, fact, since);
                 }
                 Fact::Watched(watched)
             }
-            // Guards written in Rust are asked, not the machine.
+            // Extensions written in Rust answer these queries, not the machine.
             Query::Feedback { .. }
             | Query::PolicyCheck { .. }
             | Query::PolicyResult { .. }
@@ -78,36 +85,40 @@ impl Machine {
         }
     }
 
-    /// Those of the protected files that look different. What they hold is kept
-    /// before a call can change it.
-    pub(crate) fn watched(
+    /// The protected files whose stamp changed. Their contents are stored before a call can change
+    /// them.
+    pub(crate) fn changed_files(
         &self,
-        scene: &Scene<'_>,
-        tracked: &[Tracked],
+        scene: &FactContext<'_>,
+        tracked: &[TrackedFile],
     ) -> BTreeMap<String, WatchedFact> {
         let files = scene.files();
-        let (mut seen, mut absent) = (BTreeMap::new(), self.absences.look());
+        let (mut seen, mut absent) = (BTreeMap::new(), self.absences.begin_check());
         for file in tracked {
-            if file.look == 0 && files.named(&file.path).is_some_and(|path| absent.lacks(&path)) {
+            if file.stamp == 0
+                && files.system_path(&file.path).is_some_and(|path| absent.is_surely_missing(&path))
+            {
                 continue;
             }
-            if files.glance(&file.path) == Some(file.look) {
+            if files.stamp(&file.path) == Some(file.stamp) {
                 continue;
             }
-            // What lies outside has no look by its name here, and is there all the same.
-            let look = files.look_at(&file.path, Wants::default()).look;
-            let look = look.or_else(|| files.glance(&file.path)).unwrap_or(0);
-            if look == file.look {
+            // A file outside the workspace has no stamp under this path, so the stamp is read
+            // through its link.
+            let look = files.inspect(&file.path, FileDetails::default()).stamp;
+            let look = look.or_else(|| files.stamp(&file.path)).unwrap_or(0);
+            if look == file.stamp {
                 continue;
             }
-            let path = files.absolute(&file.path);
-            let kept = path.as_ref().and_then(|path| restore::keep(scene.store, path).ok());
-            // What can't be kept, as a link or a huge file, is known by how it looks.
-            let sha256 = kept.or_else(|| (look != 0).then(|| unkept(look)));
+            let path = files.absolute_path(&file.path);
+            let stored = path.as_ref().and_then(|path| restore::store_file(scene.store, path).ok());
+            // A file that can't be stored, such as a link or a huge file, is identified by its
+            // stamp.
+            let sha256 = stored.or_else(|| (look != 0).then(|| stamp_digest(look)));
             let contents = if look == 0 { Some(Digest::of(REMOVED)) } else { sha256 };
             let by_person =
-                path.zip(contents).is_some_and(|(path, it)| scene.is_vouched(&path, &it));
-            let fact = WatchedFact { look, sha256, by_person, ..WatchedFact::default() };
+                path.zip(contents).is_some_and(|(path, it)| scene.is_vouched_edit(&path, &it));
+            let fact = WatchedFact { stamp: look, sha256, by_person, ..WatchedFact::default() };
             seen.insert(file.path.clone(), fact);
         }
         seen
@@ -115,29 +126,29 @@ impl Machine {
 
     fn verification(
         &self,
-        scene: &Scene<'_>,
+        scene: &FactContext<'_>,
         run: u64,
         line: &str,
         timeout_seconds: u32,
     ) -> VerificationFact {
         let (Some(directory), Some(workspace)) = (scene.session_directory, scene.workspace) else {
-            let reason = "it needs a store of files and a workspace".to_owned();
+            let reason = "a verification needs a session directory and a workspace".to_owned();
             return VerificationFact::Broken { reason };
         };
         let checks = &directory.join("checks");
-        let check = Check { checks, workspace, run, line, timeout_seconds };
-        self.verifications.look(&check)
+        let check = VerificationRun { checks, workspace, run, line, timeout_seconds };
+        self.verifications.check_state(&check)
     }
 }
 
-impl Scene<'_> {
-    pub(super) fn files(&self) -> Files<'_> {
-        Files::of(self.workspace)
+impl FactContext<'_> {
+    pub(super) fn files(&self) -> FileInspector<'_> {
+        FileInspector::of(self.workspace)
     }
 
-    /// Whether a person had one of our own commands write these contents.
-    pub(super) fn is_vouched(&self, path: &Path, contents: &Digest) -> bool {
-        let home = self.definitions.given_home();
+    /// Whether a person wrote these contents with one of our own commands.
+    pub(super) fn is_vouched_edit(&self, path: &Path, contents: &Digest) -> bool {
+        let home = self.definitions.state_directory();
         home.is_some_and(|home| is_vouched_for(home, path, contents, clock::now().wall))
     }
 
@@ -145,13 +156,13 @@ impl Scene<'_> {
         let files = self.files();
         let named: Vec<(&str, PathBuf)> = paths
             .iter()
-            // What is around the workspace has no say about all of it.
+            // Ignore rules above the workspace do not apply to the workspace as a whole.
             .filter(|path| *path != ".")
-            .filter_map(|path| files.absolute(path).map(|absolute| (path.as_str(), absolute)))
+            .filter_map(|path| files.absolute_path(path).map(|absolute| (path.as_str(), absolute)))
             .collect();
         let absolute: Vec<&Path> = named.iter().map(|(_, path)| path.as_path()).collect();
         let ignored =
-            if absolute.is_empty() { Vec::new() } else { Git::default().ignored(&absolute) };
+            if absolute.is_empty() { Vec::new() } else { GitProgram::default().ignored(&absolute) };
         let is_ignored = |path: &str| {
             named
                 .iter()
@@ -162,12 +173,12 @@ impl Scene<'_> {
 
     fn definition_fact(&self) -> DefinitionFact {
         let (files, checksum) = (self.definition_files, self.definition_checksum);
-        self.definitions.look(files, self.workspace, checksum)
+        self.definitions.current_fact(files, self.workspace, checksum)
     }
 }
 
-/// Stands for the contents of a file that is not kept.
-fn unkept(look: u64) -> Digest {
+/// A digest in place of the contents of a file that is not stored.
+fn stamp_digest(look: u64) -> Digest {
     Digest::of(format!("not kept, looks like {look}").as_bytes())
 }
 

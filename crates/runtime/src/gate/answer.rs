@@ -3,7 +3,7 @@
 use jackline_engine::{Decision, Verdict};
 
 use super::texts::reason_of;
-use crate::answer::Outcome;
+use crate::answer::AnswerKind;
 
 /// A verdict, and whether it is a decision of the guards.
 #[derive(Debug, Clone)]
@@ -11,38 +11,38 @@ pub struct GateAnswer {
     /// The verdict.
     pub verdict: Verdict,
     /// Whether it is a decision.
-    pub outcome: Outcome,
+    pub outcome: AnswerKind,
 }
 
 impl GateAnswer {
-    /// Whether what was proposed may happen: the guards allow it, or a person has switched a
-    /// broken guard off.
+    /// Whether the proposed action may happen: the guards allow it, or the guard is broken and a
+    /// person has turned it off.
     pub fn is_allowed(&self) -> bool {
-        self.outcome == Outcome::Passed || (self.is_decision() && self.verdict.lets_run())
+        self.outcome == AnswerKind::GuardOff || (self.is_decision() && self.verdict.allows_run())
     }
 
     /// Whether the guards have decided, so that the event is in the journal.
     pub fn is_decision(&self) -> bool {
-        self.outcome == Outcome::Decided
+        self.outcome == AnswerKind::Decided
     }
 
-    /// Whether an event that has happened is written down, or need not be, because a person
-    /// has switched a broken guard off.
+    /// Whether an event that has happened is recorded, or need not be recorded because a person has
+    /// turned a broken guard off.
     pub fn is_accepted(&self) -> bool {
-        matches!(self.outcome, Outcome::Decided | Outcome::Passed)
+        matches!(self.outcome, AnswerKind::Decided | AnswerKind::GuardOff)
     }
 
-    /// Whether the guard is broken, so that nothing may happen.
+    /// Whether the guard is broken, so that nothing may run.
     pub fn is_broken(&self) -> bool {
-        self.outcome == Outcome::Broken
+        self.outcome == AnswerKind::Broken
     }
 
-    /// Whether the session is paused or over now, so that nothing may go on.
-    pub fn holds_session(&self) -> bool {
+    /// Whether the session is now paused or stopped, so that nothing may run.
+    pub fn blocks_session(&self) -> bool {
         self.verdict.is_enforced(Decision::Pause) || self.verdict.is_enforced(Decision::Stop)
     }
 
-    /// Why the event is refused, in words.
+    /// The reason for the refusal.
     pub fn reason(&self) -> String {
         reason_of(&self.verdict)
     }

@@ -1,26 +1,26 @@
-//! A call from its proposal to its result, and what the guards say of it.
+//! A call from its proposal to its result, and the decision of the guards on it.
 
-use jackline_engine::event::Seen;
+use jackline_engine::event::ShownLines;
 use jackline_engine::facts::OutputFact;
-use jackline_engine::verdict::{Repair, ViolationType};
-use jackline_engine::{Arguments, Decision, SessionId, Status, Verdict, Violation};
+use jackline_engine::verdict::{RepairReport, ViolationType};
+use jackline_engine::{Arguments, CallStatus, Decision, SessionId, Verdict, Violation};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::texts::{self, reason_of};
-use crate::asks::ask_code;
+use crate::open_questions::approval_code;
 
-/// A call as the agent wants it.
+/// A call as the agent proposes it.
 #[derive(Debug, Clone)]
 pub struct ProposedCall<'a> {
-    /// The tool as the agent names it.
+    /// The tool name as the agent wrote it.
     pub tool: &'a str,
     /// The arguments, or text that should be arguments.
     pub args: Arguments,
-    /// Stored with the record, and never decided on.
+    /// Stored with the record; no decision uses it.
     pub meta: Option<Value>,
-    /// What has to happen once a person has allowed the call, where the agent does not make
-    /// it again by itself.
+    /// The next step after a person has allowed the call, if the agent does not repeat the call
+    /// itself.
     pub once_allowed: Option<&'static str>,
 }
 
@@ -31,21 +31,21 @@ impl<'a> ProposedCall<'a> {
     }
 }
 
-/// What becomes of a call.
+/// The decision on a call.
 #[derive(Debug)]
 pub enum CallRuling {
-    /// It runs.
+    /// The call runs.
     Run(CallPermit),
-    /// It does not run; the agent may try something else.
+    /// The call does not run; the agent may try something else.
     Refuse(CallRefusal),
-    /// It does not run before a person has allowed it.
-    Ask(CallRefusal, PendingAsk),
-    /// It does not run, and nothing else does: the session is paused or over.
+    /// The call does not run until a person has allowed it.
+    Ask(CallRefusal, ApprovalRequest),
+    /// The call does not run, and no other call does: the session is paused or stopped.
     Stop(CallRefusal),
 }
 
 impl CallRuling {
-    /// The permit, or why there is none.
+    /// The permit, or the refusal.
     pub fn permit(self) -> Result<CallPermit, CallRefusal> {
         match self {
             Self::Run(permit) => Ok(permit),
@@ -59,31 +59,31 @@ impl CallRuling {
 pub struct CallPermit {
     /// The number of the call in the session.
     pub number: u64,
-    /// The arguments to use instead of those that were written.
+    /// The arguments to use instead of those that were proposed.
     pub args: Option<Value>,
-    /// What was decided; more than a rewrite is only observed.
+    /// The decision. A decision stronger than a rewrite is only observed here.
     pub decision: Decision,
 }
 
-/// Why a call does not run, as a word for programs.
+/// The reason for a refusal, as a code for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusalCode {
-    /// The guard is broken, and not the call.
+    /// The guard is broken; the call may be fine.
     GuardBroken,
-    /// A person has to allow it first.
+    /// A person must allow the call first.
     WaitsForPerson,
     /// The session is paused.
     Paused,
-    /// The session is over.
+    /// The session is stopped.
     Stopped,
-    /// There is no such tool.
+    /// No such tool exists.
     UnknownTool,
-    /// The arguments are not what the tool takes.
+    /// The arguments do not fit the tool.
     InvalidArguments,
-    /// A guard objects.
+    /// A guard found a violation.
     Denied,
-    /// No tool can have this name.
+    /// The name is not a valid tool name.
     InvalidTool,
 }
 
@@ -107,18 +107,18 @@ impl RefusalCode {
 /// Why a call does not run.
 #[derive(Debug)]
 pub struct CallRefusal {
-    /// The reason as a word.
+    /// The reason as a code.
     pub code: RefusalCode,
-    /// The reason in words.
+    /// The reason as text.
     pub reason: String,
-    /// What was decided.
+    /// The decision.
     pub decision: Decision,
-    /// Every objection.
+    /// All violations.
     pub violations: Vec<Violation>,
-    /// What was expected of the arguments, and how often they may be written again.
-    pub repair: Option<Box<Repair>>,
-    /// The stop code, where this call is what ended the session.
-    pub ended: Option<String>,
+    /// The expected arguments, and how often the agent may write them again.
+    pub repair: Option<Box<RepairReport>>,
+    /// The stop code, if this call ended the session.
+    pub stop_code: Option<String>,
 }
 
 impl CallRefusal {
@@ -128,44 +128,44 @@ impl CallRefusal {
         let ends = verdict.decision == Decision::Stop && !was_over;
         let ended = verdict.stop.filter(|_| ends).map(|stop| stop.to_string());
         let Verdict { decision, violations, repair, .. } = verdict;
-        Self { code, reason, decision, violations, repair: repair.map(Box::new), ended }
+        Self { code, reason, decision, violations, repair: repair.map(Box::new), stop_code: ended }
     }
 
-    /// A call whose tool has a name that no tool can have.
+    /// Refuses a call whose tool name is not valid.
     pub(super) fn invalid_tool(reason: String) -> Self {
         let (code, decision) = (RefusalCode::InvalidTool, Decision::Deny);
-        Self { code, reason, decision, violations: Vec::new(), repair: None, ended: None }
+        Self { code, reason, decision, violations: Vec::new(), repair: None, stop_code: None }
     }
 
-    /// Whether the call is refused because there is no such tool, and for nothing else. Such a
-    /// call may be what ended the session.
+    /// Whether the only reason is that no such tool exists. Such a call may also have ended the
+    /// session.
     pub fn is_about_unknown_tool(&self) -> bool {
         is_only(&self.violations, &ViolationType::UnknownTool)
     }
 
-    /// What the agent is told.
+    /// The text for the agent.
     pub fn text(&self) -> String {
-        texts::refused(&self.reason, self.code == RefusalCode::WaitsForPerson)
+        texts::refusal_text(&self.reason, self.code == RefusalCode::WaitsForPerson)
     }
 }
 
-/// A question to a person about exactly one call.
+/// A request for a person's approval of exactly one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PendingAsk {
+pub struct ApprovalRequest {
     /// The code by which the person answers.
     pub code: String,
-    /// What the guard wants the person to look at.
+    /// The text that the person must judge.
     pub question: String,
     tool: Option<String>,
     once_allowed: Option<&'static str>,
 }
 
-impl PendingAsk {
+impl ApprovalRequest {
     pub(super) fn of(verdict: &Verdict, session: &SessionId, seq: u64) -> Self {
-        let mut objections = verdict.violations.iter();
-        let asking = objections.find(|it| it.enforced && it.decision == Decision::Ask);
+        let mut violations = verdict.violations.iter();
+        let asking = violations.find(|it| it.enforced && it.decision == Decision::Ask);
         let question = asking.map_or_else(|| reason_of(verdict), |it| it.message.clone());
-        Self { code: ask_code(session, seq), question, tool: None, once_allowed: None }
+        Self { code: approval_code(session, seq), question, tool: None, once_allowed: None }
     }
 
     pub(super) fn of_call(self, tool: &str, once_allowed: Option<&'static str>) -> Self {
@@ -173,50 +173,50 @@ impl PendingAsk {
     }
 
     /// The commands by which the person answers.
-    pub fn how_to_answer(&self) -> String {
+    pub fn answer_commands(&self) -> String {
         texts::how_to_answer(&self.code)
     }
 
-    /// The whole question for the person. The agent is not told: it can't use a code.
+    /// The whole question for the person. The agent does not get it, because it can't use the code.
     pub fn for_person(&self) -> String {
         let call = match &self.tool {
             Some(tool) => format!("a call of `{tool}`"),
             None => "a call".to_owned(),
         };
-        let how = self.how_to_answer();
+        let how = self.answer_commands();
         let next = self.once_allowed.map_or_else(String::new, |next| format!("; then {next}"));
         format!("{call} waits for a person: {}; {how}{next}", texts::one_line(&self.question))
     }
 }
 
-/// How a call came back.
+/// The result of a call.
 #[derive(Debug)]
 pub struct CallResult {
     /// The number of the call in the session.
     pub number: u64,
-    /// How it ended.
-    pub status: Status,
-    /// What it returned.
+    /// The status of the call.
+    pub status: CallStatus,
+    /// The output of the call.
     pub text: Option<String>,
     /// The exit status of a command.
     pub exit_code: Option<i64>,
-    /// Which parts of which files the agent is shown.
-    pub seen: Vec<Seen>,
-    /// Whether the work goes on behind the result.
+    /// The parts of files that the agent was shown.
+    pub seen: Vec<ShownLines>,
+    /// Whether the call continues in the background after this result.
     pub background: bool,
-    /// The page that can be shown instead of all of it.
+    /// The page that can be shown instead of the whole output.
     pub page: Option<OutputFact>,
 }
 
 impl CallResult {
-    /// The result of a call that returned nothing.
-    pub fn new(number: u64, status: Status) -> Self {
+    /// The result of a call without output.
+    pub fn new(number: u64, status: CallStatus) -> Self {
         let (text, exit_code, seen) = (None, None, Vec::new());
         Self { number, status, text, exit_code, seen, background: false, page: None }
     }
 }
 
-/// Whether a call is refused because of its arguments: they do not fit the schema, and rules
+/// Whether a call is refused because of its arguments: they do not fit the schema, and so rules
 /// could not be evaluated on them either.
 fn is_about_arguments(violations: &[Violation]) -> bool {
     let mut enforced = violations.iter().filter(|it| it.enforced);

@@ -7,7 +7,7 @@ use super::texts::reason_of;
 /// Why the guard could not answer an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardFault {
-    /// What happened, and what to do.
+    /// The fault and what to do about it.
     pub reason: String,
     kind: Option<FaultKind>,
 }
@@ -18,7 +18,7 @@ impl GuardFault {
         Self { reason: reason_of(verdict), kind }
     }
 
-    /// Whether the session can never go on, because its records are gone or damaged.
+    /// Whether the session can never resume, because its records are missing or damaged.
     pub fn is_permanent(&self) -> bool {
         self.kind.as_ref().is_some_and(FaultKind::is_permanent)
     }

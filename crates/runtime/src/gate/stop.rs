@@ -1,27 +1,27 @@
-//! What becomes of an agent's wish to end its turn.
+//! The decision on an agent's request to end its turn.
 
 use jackline_engine::Decision;
-use jackline_engine::verdict::{Completion, ViolationSubtype};
+use jackline_engine::verdict::{CompletionResult, ViolationSubtype};
 
 use super::answer::GateAnswer;
 
-/// What becomes of a stop.
+/// The decision on a stop.
 #[derive(Debug)]
 pub enum StopRuling {
-    /// The agent may end its turn, and this became of the completion check.
-    End(Option<Completion>),
-    /// The agent must go on, and is told why.
-    GoOn(String),
-    /// A check by command runs; the stop can be proposed again once it has ended.
+    /// The agent may end its turn; the value is the result of the completion check.
+    End(Option<CompletionResult>),
+    /// The agent must continue, for this reason.
+    Continue(String),
+    /// A check by command is running. The stop can be proposed again when it has ended.
     Wait(String),
-    /// The session is over, or the guard is broken.
-    Hold(String),
+    /// The session is stopped, or the guard is broken.
+    Blocked(String),
 }
 
 impl StopRuling {
     pub(super) fn of(answer: GateAnswer) -> Self {
         if answer.is_broken() || answer.verdict.is_enforced(Decision::Stop) {
-            return Self::Hold(answer.reason());
+            return Self::Blocked(answer.reason());
         }
         if answer.is_allowed() {
             return Self::End(answer.verdict.completion);
@@ -31,15 +31,15 @@ impl StopRuling {
         if violations.any(|it| it.subtype == ViolationSubtype::VerificationRunning) {
             Self::Wait(reason)
         } else {
-            Self::GoOn(reason)
+            Self::Continue(reason)
         }
     }
 
-    /// Why the agent may not end its turn, if so.
-    pub fn objection(&self) -> Option<&str> {
+    /// The reason why the agent may not end its turn, if it may not.
+    pub fn refusal_reason(&self) -> Option<&str> {
         match self {
             Self::End(_) => None,
-            Self::GoOn(reason) | Self::Wait(reason) | Self::Hold(reason) => Some(reason),
+            Self::Continue(reason) | Self::Wait(reason) | Self::Blocked(reason) => Some(reason),
         }
     }
 }

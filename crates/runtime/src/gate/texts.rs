@@ -1,36 +1,37 @@
-//! The words that every surface has in common.
+//! Texts that all adapters share.
 
 use jackline_engine::Verdict;
 
-/// What the agent is told where a person has to allow a call.
-pub const WAITS_FOR_PERSON: &str = "a person was told how to let exactly this call pass; go on \
-                                    with something else, or end the turn and say what waits";
+/// The text for the agent when a person must allow a call.
+pub const WAITS_FOR_PERSON_TEXT: &str = "a person was notified how to allow exactly this call; continue \
+                                    with something else, or end the turn and report which call waits";
 
-/// The reason where a verdict gives none.
-const REFUSED: &str = "refused by jackline";
+/// The reason if a verdict gives none.
+const DEFAULT_REASON: &str = "refused by jackline";
 
-/// Why an event is refused, in words.
+/// The reason for a refusal, as text.
 pub fn reason_of(verdict: &Verdict) -> String {
     let fault = verdict.error.as_ref().map(|error| error.reason.clone());
     let stop = || verdict.stop.as_ref().map(ToString::to_string);
-    verdict.context.clone().or(fault).or_else(stop).unwrap_or_else(|| REFUSED.to_owned())
+    verdict.context.clone().or(fault).or_else(stop).unwrap_or_else(|| DEFAULT_REASON.to_owned())
 }
 
-/// What the agent is told of a call that does not run.
-pub(super) fn refused(reason: &str, waits_for_person: bool) -> String {
-    let waits = if waits_for_person { format!("\n-> {WAITS_FOR_PERSON}") } else { String::new() };
+/// The text for the agent about a call that does not run.
+pub(super) fn refusal_text(reason: &str, waits_for_person: bool) -> String {
+    let waits =
+        if waits_for_person { format!("\n-> {WAITS_FOR_PERSON_TEXT}") } else { String::new() };
     format!("jackline: {reason}{waits}")
 }
 
-/// How a person answers a question.
+/// The commands by which a person answers a question.
 pub(super) fn how_to_answer(code: &str) -> String {
     format!(
-        "`jackline allow {code}` lets exactly this call pass once, `jackline refuse {code}` \
+        "`jackline allow {code}` allows exactly this call once, `jackline refuse {code}` \
          refuses it"
     )
 }
 
-/// A text on one line, without what acts on a terminal.
+/// Makes a text one line and removes control characters, which could affect a terminal.
 pub(super) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,58 +1,61 @@
-//! What an adapter may know of its session without an event.
+//! What an adapter can read about its session without sending an event.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use jackline_engine::event::Seen;
-use jackline_engine::{Definition, Event, Summary, Timestamp};
+use jackline_engine::event::ShownLines;
+use jackline_engine::{Definition, Event, SessionSummary, Timestamp};
 
 use super::Gate;
-use crate::runtime::{Bounds, Standing};
+use crate::runtime::{OutputBounds, SessionRunState};
 
 impl Gate {
-    /// Where the session stands, with what others have written meanwhile.
-    pub fn summary(&mut self) -> Option<Summary> {
+    /// The current state of the session, with the records of other processes.
+    pub fn summary(&mut self) -> Option<SessionSummary> {
         self.runtime.summary(&self.session)
     }
 
-    /// The definition that the session is under, which a person may have changed.
+    /// The definition in force, which a person may have reloaded.
     pub fn definition(&mut self) -> Option<Arc<Definition>> {
         self.runtime.definition_of(&self.session)
     }
 
-    /// Whether the session may go on, as far as anything is known of it.
-    pub fn standing(&mut self) -> Option<Standing> {
-        self.runtime.standing(&self.session)
+    /// Whether the session runs, is paused or is stopped, if it is known.
+    pub fn session_run_state(&mut self) -> Option<SessionRunState> {
+        self.runtime.session_run_state(&self.session)
     }
 
-    /// What a call that runs shows of files, if all of its result is shown.
-    pub fn shows(&mut self, number: u64) -> Vec<Seen> {
+    /// The parts of files that an open call shows, if its whole output is shown.
+    pub fn shown_file_parts(&mut self, number: u64) -> Vec<ShownLines> {
         let call = self.calls.id(number);
-        call.map_or_else(Vec::new, |call| self.runtime.shows(&self.session, &call))
+        call.map_or_else(Vec::new, |call| self.runtime.shown_file_parts(&self.session, &call))
     }
 
-    /// Whether the session lacks a report on usage; `said` is when it was written down.
-    pub fn lacks(&mut self, report: &Event, said: Option<Timestamp>) -> bool {
-        self.runtime.lacks(report, said)
+    /// Whether the session has not counted a usage report yet; `reported_at` is the time of the
+    /// report.
+    pub fn lacks_usage_report(&mut self, report: &Event, reported_at: Option<Timestamp>) -> bool {
+        self.runtime.lacks_usage_report(report, reported_at)
     }
 
-    /// What the session allows of an output, as far as anything is known of it.
-    pub fn bounds(&mut self) -> Option<Bounds> {
-        self.runtime.bounds(&self.session)
+    /// The output limits of the session, if it is known.
+    pub fn output_bounds(&mut self) -> Option<OutputBounds> {
+        self.runtime.output_bounds(&self.session)
     }
 
-    /// Keeps an output whole, where only its owner can read it; or says why not.
-    pub fn keep_output(&mut self, text: &str) -> Result<PathBuf, String> {
-        self.runtime.keep_output(&self.session, text)
+    /// Stores a whole output in a file that only its owner can read. Returns the path, or why this
+    /// failed.
+    pub fn store_output(&mut self, text: &str) -> Result<PathBuf, String> {
+        self.runtime.store_output(&self.session, text)
     }
 
-    /// Where the session keeps what belongs to it, if it is kept anywhere.
+    /// The directory of the session, if its store has directories.
     pub fn session_directory(&mut self) -> Option<PathBuf> {
         self.runtime.session_directory(&self.session)
     }
 
-    /// Ends the work of a process that answers one event: what could not be written down is
-    /// kept for the next process. `stopped`: the turn ends although no gate could look.
+    /// Ends the work of a process that answers one event. Notes that could not be recorded are
+    /// stored for the next process. `stopped` says that the turn ended without a decision of a
+    /// gate.
     pub fn close(self, stopped: bool) {
         let Self { runtime, session, .. } = self;
         runtime.close(&session, stopped);

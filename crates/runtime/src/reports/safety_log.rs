@@ -1,8 +1,8 @@
 //! `safety_log.json`: what the guards did about safety, for people.
 //!
-//! A view: the journals are the truth. It is read and replaced as a whole, so it
-//! is complete at every moment; the oldest events give way. One that can't be
-//! read is put aside, and a new one begins with what happens from then on.
+//! The file is a view; the journals are authoritative. It is read and replaced as a whole, so it is
+//! always complete. The oldest events are removed first. An unreadable file is renamed, and a new
+//! one begins with the next events.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,26 +15,26 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::directory;
+use super::create_people_directory;
 use crate::restore;
 
-/// Where it lies, in a workspace.
+/// The path of the file in a workspace.
 pub const SAFETY_LOG: &str = ".jackline/safety_log.json";
 
-/// How many events it holds.
+/// The largest number of events.
 const EVENTS_MAX: usize = 1000;
 
-/// The largest file that is taken for one.
+/// The largest file that is read.
 const BYTES_MAX: u64 = 4 << 20;
 
-/// How often, and how long each time, another session of the workspace is waited
-/// for: long enough for dozens of them, since what is not added is not in the log.
-/// Anybody can hold the lock, so it is not waited for without end.
-const TRIES: u32 = 1000;
-const TRY: Duration = Duration::from_millis(2);
+/// How often, and how long each time, this waits for another session of the workspace. The total is
+/// enough for dozens of sessions, because an event that is not added is missing from the log. Any
+/// program can hold the lock, so the wait is bounded.
+const LOCK_TRIES: u32 = 1000;
+const LOCK_TRY_INTERVAL: Duration = Duration::from_millis(2);
 
-/// An event and where it is written down.
-pub(crate) struct Entry<'a> {
+/// An event and the record that contains it.
+pub(crate) struct SafetyLogEntry<'a> {
     pub(crate) session: &'a SessionId,
     pub(crate) seq: u64,
     pub(crate) event: &'a SafetyEvent,
@@ -45,10 +45,10 @@ struct SafetyLog {
     events: Vec<SafetyEvent>,
 }
 
-/// Adds events. Says what could not be done.
+/// Adds events to the log.
 pub(crate) fn add<'a>(
     workspace: &Path,
-    entries: impl Iterator<Item = Entry<'a>>,
+    entries: impl Iterator<Item = SafetyLogEntry<'a>>,
 ) -> Result<(), String> {
     let mut entries = entries.peekable();
     if entries.peek().is_none() {
@@ -57,13 +57,16 @@ pub(crate) fn add<'a>(
     replace(workspace, entries).map_err(|error| format!("`{SAFETY_LOG}`: {error}"))
 }
 
-fn replace<'a>(workspace: &Path, entries: impl Iterator<Item = Entry<'a>>) -> io::Result<()> {
-    let people = directory(workspace)?;
+fn replace<'a>(
+    workspace: &Path,
+    entries: impl Iterator<Item = SafetyLogEntry<'a>>,
+) -> io::Result<()> {
+    let people = create_people_directory(workspace)?;
     let lock = File::open(&people)?;
-    hold(&lock)?;
+    lock_directory(&lock)?;
     let path = workspace.join(SAFETY_LOG);
     let mut log = read(&path)?.unwrap_or_default();
-    log.events.extend(entries.map(|Entry { session, seq, event }| {
+    log.events.extend(entries.map(|SafetyLogEntry { session, seq, event }| {
         let mut event = event.clone();
         event.details.insert("session".to_owned(), json!(session));
         event.details.insert("record".to_owned(), json!(seq));
@@ -73,20 +76,20 @@ fn replace<'a>(workspace: &Path, entries: impl Iterator<Item = Entry<'a>>) -> io
     log.events.drain(..passed);
     let mut text = serde_json::to_vec_pretty(&log)?;
     text.push(b'\n');
-    restore::write(&path, &text, restore::PRIVATE)
+    restore::write(&path, &text, restore::PRIVATE_MODE)
 }
 
-fn hold(directory: &File) -> io::Result<()> {
-    for _ in 0..TRIES {
+fn lock_directory(directory: &File) -> io::Result<()> {
+    for _ in 0..LOCK_TRIES {
         match flock(directory, FlockOperation::NonBlockingLockExclusive) {
-            Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(TRY),
+            Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(LOCK_TRY_INTERVAL),
             taken => return Ok(taken?),
         }
     }
-    Err(io::Error::new(io::ErrorKind::WouldBlock, "somebody else holds `.jackline`"))
+    Err(io::Error::new(io::ErrorKind::WouldBlock, "another program has locked `.jackline`"))
 }
 
-/// The log that is there. What is none is put aside, not lost.
+/// Reads the log. An invalid file is renamed, so its contents are not lost.
 fn read(path: &Path) -> io::Result<Option<SafetyLog>> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -99,7 +102,7 @@ fn read(path: &Path) -> io::Result<Option<SafetyLog>> {
         }
         Ok(_) => {}
     }
-    restore::put_aside(path)?;
+    restore::rename_aside(path)?;
     Ok(None)
 }
 
@@ -122,7 +125,10 @@ mod tests {
 
     fn put(root: &Path, events: &[SafetyEvent]) -> Result<(), String> {
         let session = SessionId::parse("s").unwrap();
-        add(root, (1..).zip(events).map(|(seq, event)| Entry { session: &session, seq, event }))
+        add(
+            root,
+            (1..).zip(events).map(|(seq, event)| SafetyLogEntry { session: &session, seq, event }),
+        )
     }
 
     fn there(root: &Path) -> Value {
@@ -133,7 +139,7 @@ mod tests {
     fn it_has_the_shape_that_people_know() {
         let root = tempfile::tempdir().unwrap();
         put(root.path(), &[]).unwrap();
-        assert!(!root.path().join(".jackline").exists(), "nothing to say, nothing there");
+        assert!(!root.path().join(".jackline").exists(), "without events there is no directory");
         put(root.path(), &[event(0)]).unwrap();
         let first = json!({
             "timestamp": "1970-01-01T00:00:00Z",
@@ -148,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_events_give_way() {
+    fn the_oldest_events_are_removed_first() {
         let root = tempfile::tempdir().unwrap();
         let many: Vec<SafetyEvent> = (0..1200).map(event).collect();
         put(root.path(), &many).unwrap();
@@ -157,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_log_is_put_aside() {
+    fn an_invalid_log_is_renamed() {
         let root = tempfile::tempdir().unwrap();
         let people = root.path().join(".jackline");
         fs::create_dir(&people).unwrap();
@@ -173,20 +179,20 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_somebody_keeps_is_not_waited_for_without_end() {
+    fn the_wait_for_the_lock_is_bounded() {
         let root = tempfile::tempdir().unwrap();
         put(root.path(), &[event(0)]).unwrap();
         let people = File::open(root.path().join(".jackline")).unwrap();
         flock(&people, FlockOperation::LockExclusive).unwrap();
-        let said = put(root.path(), &[event(1)]).unwrap_err();
-        assert_eq!(said, "`.jackline/safety_log.json`: somebody else holds `.jackline`");
+        let message = put(root.path(), &[event(1)]).unwrap_err();
+        assert_eq!(message, "`.jackline/safety_log.json`: another program has locked `.jackline`");
         drop(people);
         put(root.path(), &[event(1)]).unwrap();
         assert_eq!(there(root.path())["events"].as_array().unwrap().len(), 2);
     }
 
-    /// Each holds a lock for as long as a file takes to be written, and whoever is
-    /// unlucky waits for all the others, again and again.
+    /// Each session holds the lock while it writes a file. An unlucky session waits for all the
+    /// others several times.
     #[test]
     fn sessions_that_write_at_once_lose_nothing() {
         let root = tempfile::tempdir().unwrap();
@@ -199,10 +205,10 @@ mod tests {
     }
 
     #[test]
-    fn where_it_cannot_be_is_said() {
+    fn an_impossible_path_is_reported() {
         let root = tempfile::tempdir().unwrap();
         fs::write(root.path().join(".jackline"), "").unwrap();
-        let said = put(root.path(), &[event(0)]).unwrap_err();
-        assert_eq!(said, "`.jackline/safety_log.json`: `.jackline` is no directory");
+        let message = put(root.path(), &[event(0)]).unwrap_err();
+        assert_eq!(message, "`.jackline/safety_log.json`: `.jackline` is not a directory");
     }
 }

@@ -1,111 +1,115 @@
-//! What the reports say: why, what was tried, the last actions, how to go on.
+//! The texts of the reports: the reason, the activity so far, the last actions, and how to
+//! continue.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use jackline_engine::event::IterationEnded;
 use jackline_engine::summary::{ActionEnd, LastAction, ReportFile};
-use jackline_engine::{Decision, EventKind, Status, Summary};
+use jackline_engine::{CallStatus, Decision, EventKind, SessionSummary};
 
-use super::{SAFETY_LOG, Told, figures};
+use super::{ReportInput, SAFETY_LOG, summary_lines};
 
-/// What nobody has said and nobody has seen.
+/// The text for a value that was neither reported nor observed.
 const UNKNOWN: &str = "unknown";
 
-/// How many files are named.
+/// The largest number of files that are named.
 const FILES_SHOWN: usize = 8;
 
-/// How much of one text is shown.
+/// The longest text that is shown.
 const TEXT_CHARS_MAX: usize = 300;
 
 /// The whole text of a report.
-pub(super) fn render(report: ReportFile, told: &Told<'_>) -> String {
+pub(super) fn render(report: ReportFile, input: &ReportInput<'_>) -> String {
     match report {
-        ReportFile::Blocker => blocker(told),
-        ReportFile::Checkpoint => checkpoint(told),
-        ReportFile::Briefing => briefing(told),
+        ReportFile::Blocker => blocker(input),
+        ReportFile::Checkpoint => checkpoint(input),
+        ReportFile::Briefing => briefing(input),
     }
 }
 
-fn blocker(told: &Told<'_>) -> String {
-    let session = name(told);
-    let mut text = format!("# Blocked - {}\n\nSession `{session}` ", told.at);
-    let over = told.summary.stop.as_ref().map(ToString::to_string);
-    match &over {
+fn blocker(input: &ReportInput<'_>) -> String {
+    let session = session_name(input);
+    let mut text = format!("# Blocked - {}\n\nSession `{session}` ", input.at);
+    let stopped = input.summary.stop.as_ref().map(ToString::to_string);
+    match &stopped {
         Some(code) => drop(writeln!(text, "was stopped: {code}.")),
-        None => text.push_str("is paused, and waits for you.\n"),
+        None => text.push_str("is paused and waits for you.\n"),
     }
-    section(&mut text, "Reason", &reasons(told));
-    section(&mut text, "Goal", &goal(told));
-    section(&mut text, "What was tried", &tried(told));
+    section(&mut text, "Reason", &reasons(input));
+    section(&mut text, "Goal", &goal(input));
+    section(&mut text, "Activity so far", &activity(input));
     for (part, title) in
         [("loops", "Loops"), ("progress", "Progress"), ("dirty_bits", "Dirty bits")]
     {
-        section(&mut text, title, &figures::lines(told.summary, part));
+        section(&mut text, title, &summary_lines::lines(input.summary, part));
     }
-    section(&mut text, "Last actions", &actions(&told.summary.last_actions));
-    section(&mut text, "In force", &constraints(told));
+    section(&mut text, "Last actions", &actions(&input.summary.last_actions));
+    section(&mut text, "Active constraints", &constraints(input));
     let path = ReportFile::Blocker.path();
-    let way = match over {
+    let options = match stopped {
         Some(_) => vec![
-            format!("Open the session anew: `jackline reset {session}`"),
-            "Or start another one; this one stays stopped".to_owned(),
+            format!("Open the session again: `jackline reset {session}`"),
+            "Or start a new session; this one stays stopped".to_owned(),
         ],
         None => vec![
-            format!("Let it go on: `jackline clear {session}`, or delete this file: `rm {path}`"),
-            "Tell the agent what to do otherwise; your next message goes on, too".to_owned(),
-            format!("End it: `jackline stop {session}`"),
+            format!(
+                "Resume the session: `jackline clear {session}`, or delete this file: `rm {path}`"
+            ),
+            "Or give the agent new instructions; your next message also resumes the session"
+                .to_owned(),
+            format!("End the session: `jackline stop {session}`"),
         ],
     };
-    section(&mut text, "To Continue", &[way, look_closer(told)].concat());
+    section(&mut text, "To Continue", &[options, details(input)].concat());
     text
 }
 
-fn checkpoint(told: &Told<'_>) -> String {
-    let session = name(told);
-    let mut text = format!("# Checkpoint - {}\n", told.at);
-    section(&mut text, "Reason", &reasons(told));
-    section(&mut text, "Current State", &state(told));
-    let mut progress = done(told);
+fn checkpoint(input: &ReportInput<'_>) -> String {
+    let session = session_name(input);
+    let mut text = format!("# Checkpoint - {}\n", input.at);
+    section(&mut text, "Reason", &reasons(input));
+    section(&mut text, "Current State", &state(input));
+    let mut progress = completed_work(input);
     for part in ["progress", "dirty_bits", "budgets"] {
-        // Of tests was told already, and with more than yes and no.
-        let told_already = |line: &String| part == "dirty_bits" && line.starts_with("tests ");
-        let lines = figures::lines(told.summary, part).into_iter();
-        progress.extend(lines.filter(|line| !told_already(line)));
+        // The lines above show the tests already, in more detail.
+        let is_shown_already = |line: &String| part == "dirty_bits" && line.starts_with("tests ");
+        let lines = summary_lines::lines(input.summary, part).into_iter();
+        progress.extend(lines.filter(|line| !is_shown_already(line)));
     }
-    progress.extend(tried(told));
+    progress.extend(activity(input));
     section(&mut text, "Progress Summary", &progress);
-    section(&mut text, "Last actions", &actions(&told.summary.last_actions));
+    section(&mut text, "Last actions", &actions(&input.summary.last_actions));
     let path = ReportFile::Checkpoint.path();
-    let way = vec![
+    let options = vec![
         format!(
-            "Acknowledge: `jackline ack {session}`, or delete this file to resume: `rm {path}`"
+            "Acknowledge and resume: `jackline ack {session}`, or delete this file to resume: `rm {path}`"
         ),
-        format!("End it: `jackline stop {session}`"),
+        format!("End the session: `jackline stop {session}`"),
     ];
-    section(&mut text, "To Continue", &[way, look_closer(told)].concat());
+    section(&mut text, "To Continue", &[options, details(input)].concat());
     text
 }
 
-fn briefing(told: &Told<'_>) -> String {
-    let mut text = format!("# Mission briefing - {}\n", told.at);
-    section(&mut text, "Goal", &goal(told));
-    section(&mut text, "State", &state(told));
-    section(&mut text, "Dirty bits", &figures::lines(told.summary, "dirty_bits"));
-    let mut counters = tried(told);
+fn briefing(input: &ReportInput<'_>) -> String {
+    let mut text = format!("# Mission briefing - {}\n", input.at);
+    section(&mut text, "Goal", &goal(input));
+    section(&mut text, "State", &state(input));
+    section(&mut text, "Dirty bits", &summary_lines::lines(input.summary, "dirty_bits"));
+    let mut counters = activity(input);
     for part in ["progress", "loops", "budgets", "context"] {
-        counters.extend(figures::lines(told.summary, part));
+        counters.extend(summary_lines::lines(input.summary, part));
     }
     section(&mut text, "Counters", &counters);
-    let active = constraints(told);
+    let active = constraints(input);
     let none = vec!["none".to_owned()];
     section(&mut text, "Active constraints", if active.is_empty() { &none } else { &active });
-    section(&mut text, "Last actions", &actions(&told.summary.last_actions));
-    section(&mut text, "Next step", &[next_step(told.summary)]);
+    section(&mut text, "Last actions", &actions(&input.summary.last_actions));
+    section(&mut text, "Next step", &[next_step(input.summary)]);
     text
 }
 
-/// A heading with a list, where there is anything to list.
+/// A heading with a list. An empty list has no heading.
 fn section(text: &mut String, title: &str, lines: &[String]) {
     if lines.is_empty() {
         return;
@@ -116,58 +120,64 @@ fn section(text: &mut String, title: &str, lines: &[String]) {
     }
 }
 
-/// What was objected to, or what the session is paused for.
-fn reasons(told: &Told<'_>) -> Vec<String> {
-    let holds = |decision: Decision| decision >= Decision::Pause;
-    let found = told.verdict.violations.iter().filter(|it| it.enforced && holds(it.decision));
+/// The violations that paused or stopped the session, else the reason of its pause.
+fn reasons(input: &ReportInput<'_>) -> Vec<String> {
+    let blocks = |decision: Decision| decision >= Decision::Pause;
+    let found = input.verdict.violations.iter().filter(|it| it.enforced && blocks(it.decision));
     let mut reasons: Vec<String> = found
         .map(|it| {
-            format!("{} ({})", plain(&it.message, TEXT_CHARS_MAX), plain(it.subtype.word(), 60))
+            format!(
+                "{} ({})",
+                one_line(&it.message, TEXT_CHARS_MAX),
+                one_line(it.subtype.as_str(), 60)
+            )
         })
         .collect();
     if reasons.is_empty() {
-        reasons.extend(told.summary.paused_why.as_deref().map(|why| plain(why, TEXT_CHARS_MAX)));
+        reasons
+            .extend(input.summary.paused_why.as_deref().map(|why| one_line(why, TEXT_CHARS_MAX)));
     }
-    if let Some(signature) = told.summary.stop.as_ref().and_then(|stop| stop.signature.as_deref()) {
-        reasons.push(format!("what was repeated: `{}`", plain(signature, TEXT_CHARS_MAX)));
+    if let Some(signature) = input.summary.stop.as_ref().and_then(|stop| stop.signature.as_deref())
+    {
+        reasons.push(format!("repeated call: `{}`", one_line(signature, TEXT_CHARS_MAX)));
     }
     reasons
 }
 
-fn goal(told: &Told<'_>) -> Vec<String> {
-    told.summary.goal.iter().map(|goal| plain(goal, 500)).collect()
+fn goal(input: &ReportInput<'_>) -> Vec<String> {
+    input.summary.goal.iter().map(|goal| one_line(goal, 500)).collect()
 }
 
-fn state(told: &Told<'_>) -> Vec<String> {
-    let mut lines = vec![format!("Session: {}", name(told))];
-    let (phase, task) = match &told.event.kind {
+fn state(input: &ReportInput<'_>) -> Vec<String> {
+    let mut lines = vec![format!("Session: {}", session_name(input))];
+    let (phase, task) = match &input.event.kind {
         EventKind::IterationEnded(IterationEnded { phase, task, .. }) => {
             (phase.as_deref(), task.as_deref())
         }
         _ => (None, None),
     };
-    let Summary { progress, goal, .. } = told.summary;
+    let SessionSummary { progress, goal, .. } = input.summary;
     let phase = phase.or(progress.phase.as_deref());
     let task = task.or(progress.task.as_deref()).or(goal.as_deref());
     for (name, text) in [("Phase", phase), ("Task", task)] {
-        lines.push(format!("{name}: {}", plain(text.unwrap_or(UNKNOWN), 120)));
+        lines.push(format!("{name}: {}", one_line(text.unwrap_or(UNKNOWN), 120)));
     }
-    if let Some(last) = told.summary.last_actions.last() {
+    if let Some(last) = input.summary.last_actions.last() {
         lines.push(format!("Last action: {}", action(last)));
     }
-    let running = told.summary.in_flight.iter().map(|(_, tool)| tool.as_str());
-    let running: Vec<String> = running.map(|tool| plain(tool, 60)).collect();
+    let running = input.summary.in_flight.iter().map(|(_, tool)| tool.as_str());
+    let running: Vec<String> = running.map(|tool| one_line(tool, 60)).collect();
     if !running.is_empty() {
-        lines.push(format!("Under way: {}", running.join(", ")));
+        lines.push(format!("Running: {}", running.join(", ")));
     }
     lines
 }
 
-/// What was done: as the iteration reported it, else as the guards saw it.
-fn done(told: &Told<'_>) -> Vec<String> {
-    let Summary { dirty_bits, epoch, tests: seen, .. } = told.summary;
-    let changed = told.changed.as_ref().filter(|changed| !changed.is_empty());
-    let (reported, files) = match &told.event.kind {
+/// The work done: as the iteration reported it, else as the guards observed it.
+fn completed_work(input: &ReportInput<'_>) -> Vec<String> {
+    let SessionSummary { dirty_bits, epoch, tests: seen, .. } = input.summary;
+    let changed = input.changed_files.as_ref().filter(|changed| !changed.is_empty());
+    let (reported, files) = match &input.event.kind {
         EventKind::IterationEnded(IterationEnded { tests, files_changed, .. }) => {
             (tests.as_ref(), *files_changed)
         }
@@ -175,11 +185,11 @@ fn done(told: &Told<'_>) -> Vec<String> {
     };
     let files = match (files, changed) {
         (Some(files), _) => files.to_string(),
-        (None, Some(changed)) => listed(changed),
-        (None, None) if *epoch == 0 && !dirty_bits.code_modified => "none that was seen".to_owned(),
+        (None, Some(changed)) => file_list(changed),
+        (None, None) if *epoch == 0 && !dirty_bits.code_modified => "none seen".to_owned(),
         (None, None) => {
             let times = if *epoch == 1 { "once".to_owned() } else { format!("{epoch} times") };
-            format!("{UNKNOWN} (the workspace was changed {times})")
+            format!("{UNKNOWN} (the workspace changed {times})")
         }
     };
     let reported = reported.map(|it| (it.passed.saturating_add(it.failed), it.passed));
@@ -189,13 +199,13 @@ fn done(told: &Told<'_>) -> Vec<String> {
             (run.to_string(), passing.to_string())
         }
         Some((run, passing)) => {
-            let before = "before the code was changed last";
+            let before = "before the last code change";
             (format!("{run}, {before}"), format!("{passing}, {before}"))
         }
         None if dirty_bits.tests_run => {
-            (format!("yes, {UNKNOWN} how many"), dirty_bits.tests_passing.to_string())
+            (format!("yes, number {UNKNOWN}"), dirty_bits.tests_passing.to_string())
         }
-        None => ("none that was seen".to_owned(), UNKNOWN.to_owned()),
+        None => ("none seen".to_owned(), UNKNOWN.to_owned()),
     };
     vec![
         format!("Files modified: {files}"),
@@ -204,20 +214,20 @@ fn done(told: &Told<'_>) -> Vec<String> {
     ]
 }
 
-/// How many files, and the first of them.
-fn listed(files: &BTreeSet<String>) -> String {
+/// The number of files, and the first of them.
+fn file_list(files: &BTreeSet<String>) -> String {
     let shown: Vec<String> =
-        files.iter().take(FILES_SHOWN).map(|file| format!("`{}`", plain(file, 80))).collect();
+        files.iter().take(FILES_SHOWN).map(|file| format!("`{}`", one_line(file, 80))).collect();
     let more = if files.len() > FILES_SHOWN { ", …" } else { "" };
     format!("{}: {}{more}", files.len(), shown.join(", "))
 }
 
-fn tried(told: &Told<'_>) -> Vec<String> {
-    let Summary { steps, epoch, invocations: calls, usage, .. } = told.summary;
+fn activity(input: &ReportInput<'_>) -> Vec<String> {
+    let SessionSummary { steps, epoch, invocations: calls, usage, .. } = input.summary;
     let mut lines = vec![
         format!("Calls: {calls}"),
         format!("Steps: {steps}"),
-        format!("Changes of the workspace: {epoch}"),
+        format!("Workspace changes: {epoch}"),
     ];
     if usage.total() > 0 {
         lines.push(format!("Tokens: {}", usage.total()));
@@ -232,57 +242,57 @@ fn actions(actions: &[LastAction]) -> Vec<String> {
 fn action(action: &LastAction) -> String {
     let ended = match action.ended {
         ActionEnd::Open => "no result yet",
-        ended => ended.word(),
+        ended => ended.as_str(),
     };
     let exit = action.exit_code.map_or_else(String::new, |code| format!(", exit code {code}"));
-    format!("{} `{}`: {ended}{exit}", plain(&action.tool, 60), plain(&action.does, 120))
+    format!("{} `{}`: {ended}{exit}", one_line(&action.tool, 60), one_line(&action.does, 120))
 }
 
-fn constraints(told: &Told<'_>) -> Vec<String> {
-    let holds = |expiry: Option<_>| expiry.is_none_or(|expiry| told.at < expiry);
-    let held = told.summary.constraints.iter().filter(|it| holds(it.expires_at));
-    held.map(|it| {
-        let until = it.expires_at.map_or_else(String::new, |expiry| format!(", until {expiry}"));
-        let kind = serde_json::to_value(it.kind).unwrap_or_default();
-        let kind = kind.as_str().unwrap_or_default();
-        format!("{} {kind}: {}{until}", it.id, plain(&it.reason, TEXT_CHARS_MAX))
-    })
-    .collect()
+fn constraints(input: &ReportInput<'_>) -> Vec<String> {
+    let is_active = |expiry: Option<_>| expiry.is_none_or(|expiry| input.at < expiry);
+    let active = input.summary.constraints.iter().filter(|it| is_active(it.expires_at));
+    active
+        .map(|it| {
+            let until =
+                it.expires_at.map_or_else(String::new, |expiry| format!(", until {expiry}"));
+            let kind = serde_json::to_value(it.kind).unwrap_or_default();
+            let kind = kind.as_str().unwrap_or_default();
+            format!("{} {kind}: {}{until}", it.id, one_line(&it.reason, TEXT_CHARS_MAX))
+        })
+        .collect()
 }
 
-fn look_closer(told: &Told<'_>) -> Vec<String> {
-    let session = name(told);
-    vec![format!(
-        "Look closer: `jackline log {session}`, `jackline show {session}`, `{SAFETY_LOG}`"
-    )]
+fn details(input: &ReportInput<'_>) -> Vec<String> {
+    let session = session_name(input);
+    vec![format!("Details: `jackline log {session}`, `jackline show {session}`, `{SAFETY_LOG}`")]
 }
 
-/// What an agent that knows nothing else should begin with.
-fn next_step(summary: &Summary) -> String {
+/// The first step of an agent that knows only this report.
+fn next_step(summary: &SessionSummary) -> String {
     match summary.last_actions.last() {
-        None => "Begin with the goal.".to_owned(),
+        None => "Start with the goal.".to_owned(),
         Some(last) => match last.ended {
-            ActionEnd::With(Status::Ok) => format!("Go on after {}.", action(last)),
+            ActionEnd::Returned(CallStatus::Ok) => format!("Continue after {}.", action(last)),
             ActionEnd::Open => {
-                format!("Find out what came of {}; it may have run.", action(last))
+                format!("Find out whether this took effect: {}; it may have run.", action(last))
             }
-            ActionEnd::Held(Decision::Ask | Decision::Pause) => {
+            ActionEnd::NotRun(Decision::Ask | Decision::Pause) => {
                 format!("{} waits for a person; do something else.", action(last))
             }
-            ActionEnd::Held(Decision::Deny) => {
-                format!("{} is not allowed; find another way.", action(last))
+            ActionEnd::NotRun(Decision::Deny) => {
+                format!("{} is not allowed; find an alternative.", action(last))
             }
-            _ => format!("Find out why {}, before you repeat it.", action(last)),
+            _ => format!("Find out the cause before you repeat this: {}.", action(last)),
         },
     }
 }
 
-fn name(told: &Told<'_>) -> String {
-    plain(told.session.as_str(), 128)
+fn session_name(input: &ReportInput<'_>) -> String {
+    one_line(input.session.as_str(), 128)
 }
 
-/// One line that stays one line, and stays inside its backticks.
-pub(super) fn plain(text: &str, chars_max: usize) -> String {
+/// Makes a text one line that stays inside its backticks.
+pub(super) fn one_line(text: &str, chars_max: usize) -> String {
     let shown = |letter: char| match letter {
         '`' => '\'',
         letter if letter.is_control() => ' ',
@@ -301,21 +311,22 @@ mod tests {
 
     use jackline_engine::summary::TestCounts;
     use jackline_engine::verdict::{
-        Class, GuardName, Stop, StopDetail, ViolationSubtype, ViolationType,
+        GuardName, SessionStop, StopDetail, ViolationClass, ViolationSubtype, ViolationType,
     };
     use jackline_engine::{
-        Definition, Event, Facts, Now, Place, Record, Session, SessionId, StopCode, Timestamp,
-        Verdict, Violation, observe, wire::parse_line,
+        Definition, Event, Facts, Now, Record, Session, SessionId, SessionLocation, StopCode,
+        Timestamp, Verdict, Violation, observe, wire::parse_line,
     };
 
     use super::*;
 
     const NOW: Timestamp = Timestamp::from_ms(1_769_860_800_000);
 
-    /// A session in which something was tried.
+    /// A session with some activity.
     fn worked() -> (Session, SessionId) {
         let id = SessionId::parse("s").unwrap();
-        let mut session = Session::new(Arc::new(Definition::default()), Arc::new(Place::default()));
+        let mut session =
+            Session::new(Arc::new(Definition::default()), Arc::new(SessionLocation::default()));
         let lines = [
             r#"{"event":"prompt_submitted","text":"Make the tests\npass"}"#,
             r#"{"event":"tool_proposed","call":"c1","tool":"Bash","args":{"command":"cargo test `x`"}}"#,
@@ -334,7 +345,11 @@ mod tests {
         (session, id)
     }
 
-    fn rendered(report: ReportFile, line: &str, change: impl FnOnce(&mut Summary)) -> String {
+    fn rendered(
+        report: ReportFile,
+        line: &str,
+        change: impl FnOnce(&mut SessionSummary),
+    ) -> String {
         let (session, id) = worked();
         let event: Event = parse_line(line.as_bytes(), Some(&id)).unwrap();
         let verdict = Verdict {
@@ -343,7 +358,7 @@ mod tests {
                 guard: GuardName::Loops,
                 kind: ViolationType::Loop,
                 subtype: ViolationSubtype::Repeat,
-                class: Class::Recoverable,
+                class: ViolationClass::Recoverable,
                 message: "5 times the same".to_owned(),
                 location: None,
                 correction: None,
@@ -354,25 +369,25 @@ mod tests {
         };
         let mut summary = session.summary();
         change(&mut summary);
-        let told = Told {
+        let input = ReportInput {
             session: &id,
             at: NOW,
             event: &event,
             verdict: &verdict,
             summary: &summary,
-            changed: None,
+            changed_files: None,
         };
-        render(report, &told)
+        render(report, &input)
     }
 
     #[test]
-    fn a_blocker_says_why_what_was_tried_and_how_to_go_on() {
+    fn a_blocker_gives_the_reason_the_activity_and_the_options() {
         let text = rendered(ReportFile::Blocker, r#"{"event":"session_ended"}"#, |_| {});
         assert_eq!(
             text,
             "# Blocked - 2026-01-31T12:00:00Z
 
-Session `s` is paused, and waits for you.
+Session `s` is paused and waits for you.
 
 ## Reason
 - 5 times the same (repeat)
@@ -380,10 +395,10 @@ Session `s` is paused, and waits for you.
 ## Goal
 - Make the tests pass
 
-## What was tried
+## Activity so far
 - Calls: 2: 1 ok, 1 failed
 - Steps: 2
-- Changes of the workspace: 0
+- Workspace changes: 0
 
 ## Progress
 - consecutive failures: 0
@@ -401,22 +416,22 @@ Session `s` is paused, and waits for you.
 - record 4: Read `a.rs`: ok
 
 ## To Continue
-- Let it go on: `jackline clear s`, or delete this file: `rm .jackline/BLOCKER_REPORT.md`
-- Tell the agent what to do otherwise; your next message goes on, too
-- End it: `jackline stop s`
-- Look closer: `jackline log s`, `jackline show s`, `.jackline/safety_log.json`
+- Resume the session: `jackline clear s`, or delete this file: `rm .jackline/BLOCKER_REPORT.md`
+- Or give the agent new instructions; your next message also resumes the session
+- End the session: `jackline stop s`
+- Details: `jackline log s`, `jackline show s`, `.jackline/safety_log.json`
 "
         );
     }
 
     #[test]
-    fn a_blocker_of_a_session_that_is_over_names_what_was_repeated() {
+    fn a_blocker_of_a_stopped_session_names_the_repeated_call() {
         let text = rendered(ReportFile::Blocker, r#"{"event":"session_ended"}"#, |summary| {
-            let stop = Stop::of(StopCode::SystemError).because(StopDetail::Loop);
-            summary.stop = Some(Stop { signature: Some("Bash:ls".to_owned()), ..stop });
+            let stop = SessionStop::with_code(StopCode::SystemError).with_detail(StopDetail::Loop);
+            summary.stop = Some(SessionStop { signature: Some("Bash:ls".to_owned()), ..stop });
         });
         assert!(text.contains("was stopped: SYSTEM_ERROR{loop}."), "{text}");
-        assert!(text.contains("- what was repeated: `Bash:ls`"), "{text}");
+        assert!(text.contains("- repeated call: `Bash:ls`"), "{text}");
         assert!(text.contains("`jackline reset s`") && !text.contains("jackline clear"), "{text}");
     }
 
@@ -431,13 +446,13 @@ Session `s` is paused, and waits for you.
             "## Current State\n",
             "- Phase: P\n- Task: P.2.2\n- Last action: Read `a.rs`: ok\n",
             "## Progress Summary\n- Files modified: 5\n- Tests run: 12\n- Tests passing: 10\n",
-            "## To Continue\n- Acknowledge: `jackline ack s`, or delete this file to resume: `rm .jackline/CHECKPOINT.md`\n",
+            "## To Continue\n- Acknowledge and resume: `jackline ack s`, or delete this file to resume: `rm .jackline/CHECKPOINT.md`\n",
         ];
         assert!(parts.map(at).is_sorted());
     }
 
     #[test]
-    fn a_checkpoint_says_what_the_guards_saw_where_the_event_says_nothing() {
+    fn a_checkpoint_uses_observations_if_the_event_reports_nothing() {
         let run = r#"{"event":"iteration_ended"}"#;
         let text = rendered(ReportFile::Checkpoint, run, |summary| {
             summary.epoch = 3;
@@ -446,7 +461,7 @@ Session `s` is paused, and waits for you.
         });
         for part in [
             "- Phase: unknown\n- Task: Make the tests pass\n",
-            "- Files modified: unknown (the workspace was changed 3 times)\n",
+            "- Files modified: unknown (the workspace changed 3 times)\n",
             "- Tests run: 12\n- Tests passing: 10\n",
         ] {
             assert!(text.contains(part), "no `{part}` in {text}");
@@ -455,20 +470,17 @@ Session `s` is paused, and waits for you.
             summary.dirty_bits.tests_run = false;
             summary.goal = None;
         });
-        for part in [
-            "- Task: unknown\n",
-            "- Files modified: none that was seen\n- Tests run: none that was seen\n",
-        ] {
+        for part in ["- Task: unknown\n", "- Files modified: none seen\n- Tests run: none seen\n"] {
             assert!(text.contains(part), "no `{part}` in {text}");
         }
         let tests = text.lines().filter(|line| line.to_lowercase().contains("tests run"));
-        assert_eq!(tests.count(), 1, "nothing is said twice: {text}");
+        assert_eq!(tests.count(), 1, "no line is repeated: {text}");
         let text = rendered(ReportFile::Checkpoint, run, |summary| summary.epoch = 1);
-        assert!(text.contains("unknown (the workspace was changed once)"), "{text}");
+        assert!(text.contains("unknown (the workspace changed once)"), "{text}");
     }
 
     #[test]
-    fn a_briefing_says_what_an_agent_has_to_know() {
+    fn a_briefing_contains_what_a_new_agent_needs() {
         let line = r#"{"event":"usage_reported","input":1,"output":1}"#;
         let text = rendered(ReportFile::Briefing, line, |_| {});
         let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("no `{part}` in {text}"));
@@ -478,14 +490,17 @@ Session `s` is paused, and waits for you.
             "## State\n",
             "## Counters\n",
             "## Active constraints\n- none\n",
-            "## Next step\n- Go on after Read `a.rs`: ok.\n",
+            "## Next step\n- Continue after Read `a.rs`: ok.\n",
         ];
         assert!(parts.map(at).is_sorted());
     }
 
     #[test]
-    fn what_an_agent_wrote_stays_on_its_line() {
-        assert_eq!(plain(" a\n## To Continue\n`rm` \u{1b}[2J ", 40), "a ## To Continue 'rm'  [2J");
-        assert_eq!(plain("abcdef", 3), "abc…");
+    fn text_of_an_agent_stays_on_its_line() {
+        assert_eq!(
+            one_line(" a\n## To Continue\n`rm` \u{1b}[2J ", 40),
+            "a ## To Continue 'rm'  [2J"
+        );
+        assert_eq!(one_line("abcdef", 3), "abc…");
     }
 }

@@ -1,61 +1,62 @@
-//! A session that is opened: from its journal, or with the definition of its workspace.
+//! Opens a session: from its journal, or new with the definition of its workspace.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use jackline_engine::definition::StoredDefinition;
-use jackline_engine::{Digest, Event, FaultKind, Place, Session, SessionId};
-use jackline_journal::{Note, Opened, OpenedDefinition, StoreError};
+use jackline_engine::{Digest, Event, FaultKind, Session, SessionId, SessionLocation};
+use jackline_journal::{JournalNote, OpenedDefinition, OpeningRecord, StoreError};
 
-use super::{Fault, Runtime};
-use crate::defined::Defined;
-use crate::definitions::{DefinitionError, Resolved};
-use crate::live::Live;
-use crate::notify::Happened;
+use super::{Runtime, RuntimeFault};
+use crate::definitions::{DefinitionError, ResolvedDefinition};
+use crate::live_session::LiveSession;
+use crate::notify::NotificationContext;
+use crate::session_definition::DefinitionIdentity;
 use jackline_host::clock;
 
 impl Runtime {
-    pub(super) fn open(&mut self, event: &Event) -> Result<Live, Fault> {
+    pub(super) fn open(&mut self, event: &Event) -> Result<LiveSession, RuntimeFault> {
         match self.open_once(event) {
-            Err(Fault::Store(StoreError::Io { source, .. }))
+            Err(RuntimeFault::Store(StoreError::Io { source, .. }))
                 if source.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error())
                     && !self.sessions.is_empty() =>
             {
-                // Every open session holds files; they can be opened again.
-                self.forget();
+                // Every open session holds file descriptors. Closed sessions can be opened again.
+                self.forget_sessions();
                 self.open_once(event)
             }
             opened => opened,
         }
     }
 
-    pub(super) fn open_once(&mut self, event: &Event) -> Result<Live, Fault> {
+    pub(super) fn open_once(&mut self, event: &Event) -> Result<LiveSession, RuntimeFault> {
         let log = self.sessions.store().open(&event.session)?;
-        if let Some(live) = Live::load(log, &event.session, &self.definitions)? {
+        if let Some(live) = LiveSession::load(log, &event.session, &self.definitions)? {
             return Ok(live);
         }
         let workspace = self.settings.workspace_of(event);
         if workspace.to_str().is_none() {
-            return Err(Fault::Workspace(workspace));
+            return Err(RuntimeFault::Workspace(workspace));
         }
-        let Resolved { definition, stored, checksum, files, broken } =
+        let ResolvedDefinition { definition, stored, checksum, files, broken } =
             self.definitions.resolve(&workspace)?;
-        if let Some(name) = self.sources.custom.unnamed(&definition) {
-            return Err(DefinitionError::NeverAsked(name.to_owned()).into());
+        if let Some(name) = self.sources.extensions.first_unnamed(&definition) {
+            return Err(DefinitionError::UnusedExtension(name.to_owned()).into());
         }
         if let Some(reason) = broken {
-            self.warn_broken(&event.session, &checksum, &reason);
+            self.warn_outdated_definition(&event.session, &checksum, &reason);
             let shown = workspace.display().to_string();
             let at = clock::now().wall;
-            let happened = Happened { session: &event.session, workspace: Some(&shown), at };
-            self.outbox.notify(&definition, &happened.outdated(&reason));
+            let happened =
+                NotificationContext { session: &event.session, workspace: Some(&shown), at };
+            self.outbox.queue_notification(&definition, &happened.for_outdated_definition(&reason));
         }
         let shown = |path: PathBuf| path.display().to_string();
         let host = self.definitions.host();
-        let opening = Opened {
+        let opening = OpeningRecord {
             session: event.session.clone(),
             at: event.at.unwrap_or_else(|| clock::now().wall),
-            place: Place {
+            place: SessionLocation {
                 workspace: Some(workspace.display().to_string()),
                 home: host.home.clone().map(shown),
                 state_home: self.definitions.state_home().map(shown),
@@ -67,24 +68,32 @@ impl Runtime {
                 lowered: StoredDefinition::with_digest(stored, Arc::clone(&definition)),
             },
         };
-        Ok(Live {
+        Ok(LiveSession {
             log: self.sessions.store().open(&event.session)?,
             id: event.session.clone(),
             session: Session::new(definition, Arc::new(opening.place.clone())),
             head: None,
-            defined: Defined::opened(&opening.definition),
+            definition_identity: DefinitionIdentity::opened(&opening.definition),
             opening: Some(opening),
-            unsaved: false,
+            has_unsaved_state: false,
         })
     }
 
-    /// Says loudly that what is in force is not what the files say.
-    pub(super) fn warn_broken(&mut self, session: &SessionId, checksum: &Digest, reason: &str) {
+    /// Warns that the definition in force differs from the files.
+    pub(super) fn warn_outdated_definition(
+        &mut self,
+        session: &SessionId,
+        checksum: &Digest,
+        reason: &str,
+    ) {
         let warning = format!(
             "the definition does not load, and the last good one ({checksum}) stays in force in \
-             session `{session}`: {reason}; mend it (`jackline check`)"
+             session `{session}`: {reason}; fix the definition (`jackline check` shows the errors)"
         );
-        self.note(Note::Fault { kind: FaultKind::Definition, reason: warning.clone() });
-        self.outbox.warn(warning);
+        self.add_journal_note(JournalNote::Fault {
+            kind: FaultKind::Definition,
+            reason: warning.clone(),
+        });
+        self.outbox.add_warning(warning);
     }
 }

@@ -1,66 +1,72 @@
-//! Makes a record durable and goes on from it.
+//! Appends a record and applies it.
 
 use jackline_engine::facts::ReloadFact;
-use jackline_engine::session::Understood;
+use jackline_engine::session::InterpretedEvent;
 use jackline_engine::{Digest, FaultKind, Record};
-use jackline_journal::{Body, Note, Retention};
+use jackline_journal::{JournalNote, RecordBody, Retention};
 use serde_json::value::RawValue;
 
-use super::settings::Saving;
-use super::{Fault, Runtime};
-use crate::live::Live;
-use crate::restore::{self, Was};
+use super::settings::StateSaving;
+use super::{Runtime, RuntimeFault};
+use crate::live_session::LiveSession;
+use crate::restore::{self, OriginalFile};
 
-/// A record carries a snapshot this often, which bounds a rebuild.
+/// How often a record contains a snapshot. This bounds the work of a rebuild.
 const SNAPSHOT_EVERY: u64 = 4096;
 
 impl Runtime {
-    /// Gives protected files back.
-    pub(super) fn give_back(&mut self, live: &Live, damaged: &[(String, Option<Digest>)]) {
+    /// Restores protected files.
+    pub(super) fn restore_files(
+        &mut self,
+        live: &LiveSession,
+        damaged: &[(String, Option<Digest>)],
+    ) {
         for (path, contents) in damaged {
             let Some(absolute) = live.workspace().map(|workspace| workspace.join(path)) else {
                 continue;
             };
-            let was = contents.map_or(Was::Missing, Was::File);
+            let was = contents.map_or(OriginalFile::Missing, OriginalFile::File);
             let path = path.clone();
-            self.note(match restore::give_back(self.sessions.store(), &absolute, was) {
-                Ok(replaced) => Note::GivenBack { path, kept: replaced.sha256 },
-                Err(error) => {
-                    let reason = format!("can't give `{path}` back: {error}");
-                    Note::Fault { kind: FaultKind::Protected, reason }
-                }
-            });
+            self.add_journal_note(
+                match restore::restore_file(self.sessions.store(), &absolute, was) {
+                    Ok(replaced) => JournalNote::GivenBack { path, kept: replaced.sha256 },
+                    Err(error) => {
+                        let reason = format!("can't restore `{path}`: {error}");
+                        JournalNote::Fault { kind: FaultKind::Protected, reason }
+                    }
+                },
+            );
         }
     }
 
-    /// Appends a record, and folds it into the session.
+    /// Appends a record and applies it to the session.
     pub(super) fn append(
         &mut self,
-        live: &mut Live,
-        understood: &Understood<'_>,
+        live: &mut LiveSession,
+        understood: &InterpretedEvent<'_>,
         record: &Record<'_>,
         json: &RawValue,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), RuntimeFault> {
         let &Record { seq, event, facts, .. } = record;
-        let defined = live.defined.after(record);
+        let defined = live.definition_identity.after(record);
         let after = (seq.is_multiple_of(SNAPSHOT_EVERY)).then(|| {
             let mut after = live.session.clone();
-            after.apply_on(understood, record);
-            Live::snapshot(&after, &defined)
+            after.apply_interpreted(understood, record);
+            LiveSession::snapshot(&after, &defined)
         });
-        if let Some(bytes) = live.log.take_repaired() {
-            // Kept with the others, so that it outlasts an append that fails.
-            self.faults.note_repaired(bytes);
+        if let Some(bytes) = live.log.take_repaired_bytes() {
+            // Stored with the other notes, so that it stays if the append fails.
+            self.faults.add_repair(bytes);
         }
-        let notes = self.faults.pending();
-        let mut bodies: Vec<Body> = live.opening.iter().map(Body::opened).collect();
-        bodies.push(Body::event(seq, event, facts, json, &notes, after.as_ref()));
+        let notes = self.faults.all();
+        let mut bodies: Vec<RecordBody> = live.opening.iter().map(RecordBody::opened).collect();
+        bodies.push(RecordBody::event(seq, event, facts, json, &notes, after.as_ref()));
         if let Some(opening) = &live.opening {
-            live.log.keep_definition(&opening.definition.lowered)?;
+            live.log.store_definition(&opening.definition.lowered)?;
         }
-        // One that is refused is a fact all the same, and replay needs its facts.
+        // A definition that is refused is also a fact, and a replay needs its facts.
         if let Some(ReloadFact::New(new)) = &facts.reload {
-            live.log.keep_definition(&new.lowered)?;
+            live.log.store_definition(&new.lowered)?;
         }
         let head = live.log.append(live.head, &bodies)?;
         self.faults.clear();
@@ -68,16 +74,16 @@ impl Runtime {
         if live.opening.take().is_some() {
             let journal = &live.session.definition().journal;
             self.sessions.set_retention(Retention {
-                workspace: live.session.place().workspace.clone().unwrap_or_default(),
+                workspace: live.session.location().workspace.clone().unwrap_or_default(),
                 bytes: journal.retain_bytes,
                 days: journal.retain_days,
             });
         }
-        live.session.apply_on(understood, record);
-        live.defined = defined;
+        live.session.apply_interpreted(understood, record);
+        live.definition_identity = defined;
         live.head = Some(head);
-        live.unsaved = true;
-        if self.settings.saving == Saving::AtOnce {
+        live.has_unsaved_state = true;
+        if self.settings.saving == StateSaving::AtOnce {
             let saved = live.save();
             self.note_failed(saved);
         }

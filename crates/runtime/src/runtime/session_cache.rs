@@ -1,4 +1,4 @@
-//! The sessions that are open, and the store that keeps their journals.
+//! The open sessions, and the store with their journals.
 
 use std::sync::Arc;
 
@@ -6,22 +6,22 @@ use jackline_engine::SessionId;
 use jackline_journal::{Retention, Store, StoreError};
 
 use crate::definitions::Definitions;
-use crate::live::Live;
+use crate::live_session::LiveSession;
 
-/// How many sessions are kept open at once.
+/// The largest number of sessions that are open at the same time.
 const OPEN_MAX: usize = 64;
 
-/// A store, and the sessions of it that were used last.
+/// A store, and its most recently used sessions.
 pub(super) struct SessionCache {
     store: Arc<dyn Store>,
-    /// The one that was used last stands at the end.
-    open: Vec<(SessionId, Live)>,
-    /// A new session was opened, so old ones may have to go.
+    /// The open sessions, the most recently used one last.
+    open: Vec<(SessionId, LiveSession)>,
+    /// Set when a new session was opened, so that old sessions may have to be removed.
     retention: Option<Retention>,
 }
 
 impl SessionCache {
-    pub(super) fn on(store: Arc<dyn Store>) -> Self {
+    pub(super) fn with_store(store: Arc<dyn Store>) -> Self {
         Self { store, open: Vec::new(), retention: None }
     }
 
@@ -33,14 +33,14 @@ impl SessionCache {
         self.open.is_empty()
     }
 
-    /// Takes an open session out, for an event.
-    pub(super) fn take(&mut self, id: &SessionId) -> Option<Live> {
+    /// Removes an open session from the cache, to handle an event.
+    pub(super) fn take(&mut self, id: &SessionId) -> Option<LiveSession> {
         let at = self.open.iter().position(|(open, _)| open == id)?;
         Some(self.open.remove(at).1)
     }
 
-    /// Keeps a session open, in the place of the one that was used longest ago.
-    pub(super) fn keep(&mut self, id: SessionId, live: Live) {
+    /// Adds a session. If the cache is full, the least recently used session is removed.
+    pub(super) fn insert(&mut self, id: SessionId, live: LiveSession) {
         if self.open.len() >= OPEN_MAX {
             self.open.remove(0);
         }
@@ -51,31 +51,35 @@ impl SessionCache {
         self.open.clear();
     }
 
-    /// A session that is open.
-    pub(super) fn open_mut(&mut self, id: &SessionId) -> Option<&mut Live> {
+    /// An open session.
+    pub(super) fn open_mut(&mut self, id: &SessionId) -> Option<&mut LiveSession> {
         self.open.iter_mut().find(|(open, _)| open == id).map(|(_, live)| live)
     }
 
-    /// A session that is kept open for the event that follows.
-    pub(super) fn at_hand(&mut self, id: &SessionId, definitions: &Definitions) -> Option<&Live> {
+    /// A session that stays open for the next event; it is opened if necessary.
+    pub(super) fn get_or_open(
+        &mut self,
+        id: &SessionId,
+        definitions: &Definitions,
+    ) -> Option<&LiveSession> {
         if self.open_mut(id).is_none() {
-            let live = self.look(id, definitions)?;
-            self.keep(id.clone(), live);
+            let live = self.load(id, definitions)?;
+            self.insert(id.clone(), live);
         }
         self.open_mut(id).map(|live| &*live)
     }
 
-    /// A session as its journal tells it, where it has one.
-    pub(super) fn look(&self, id: &SessionId, definitions: &Definitions) -> Option<Live> {
+    /// Loads a session from its journal without keeping it open; `None` if it has no journal.
+    pub(super) fn load(&self, id: &SessionId, definitions: &Definitions) -> Option<LiveSession> {
         let log = self.store.open(id).ok()?;
-        let mut live = Live::load(log, id, definitions).ok()??;
+        let mut live = LiveSession::load(log, id, definitions).ok()??;
         live.catch_up().ok()?;
         Some(live)
     }
 
-    /// Saves the states that are behind their journals.
-    pub(super) fn save_late(&mut self) -> Vec<Result<(), StoreError>> {
-        let unsaved = self.open.iter_mut().filter(|(_, live)| live.unsaved);
+    /// Saves all states that are older than their journals.
+    pub(super) fn save_deferred(&mut self) -> Vec<Result<(), StoreError>> {
+        let unsaved = self.open.iter_mut().filter(|(_, live)| live.has_unsaved_state);
         unsaved.map(|(_, live)| live.save_late()).collect()
     }
 

@@ -1,4 +1,4 @@
-//! What an adapter sets when it starts a runtime.
+//! The settings of a runtime that an adapter chooses.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,21 +9,21 @@ use jackline_engine::{Event, EventKind, SessionStarted, Timestamp};
 use super::Runtime;
 use crate::extensions::Extensions;
 use crate::facts::FactSource;
-use crate::notify::Notices;
-use crate::verification::Verifications;
+use crate::notify::NotificationQueue;
+use crate::verification::VerificationRunner;
 
-/// How a runtime works.
+/// The settings of a runtime.
 pub(super) struct Settings {
     /// The workspace of sessions that name none.
     directory: PathBuf,
-    /// When the work of every session must be over.
+    /// The time by which every session must end.
     pub(super) deadline: Option<Timestamp>,
-    pub(super) saving: Saving,
+    pub(super) saving: StateSaving,
 }
 
 /// When the state of a session is saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Saving {
+pub(super) enum StateSaving {
     /// Before the answer.
     AtOnce,
     /// By [`Runtime::finish`].
@@ -32,7 +32,7 @@ pub(super) enum Saving {
 
 impl Settings {
     pub(super) fn of(directory: PathBuf) -> Self {
-        Self { directory, deadline: None, saving: Saving::AtOnce }
+        Self { directory, deadline: None, saving: StateSaving::AtOnce }
     }
 
     /// The workspace that an event names, or the one of this runtime.
@@ -55,86 +55,86 @@ pub(crate) fn named_workspace(event: &Event) -> Option<&str> {
 }
 
 impl Runtime {
-    /// For an adapter that can't run a call with other arguments than it was proposed with.
+    /// Tells the runtime that the adapter can't change the arguments of a proposed call.
     #[must_use]
-    pub fn keeping_arguments(mut self) -> Self {
+    pub fn with_fixed_arguments(mut self) -> Self {
         self.intake.keep_arguments();
         self
     }
 
-    /// For an adapter that has the tools itself: there are no others, and this is what they
-    /// take, unless the definition says so.
+    /// Sets the complete list of tools, for an adapter that has the tools itself. The schemas apply
+    /// unless the definition has its own.
     #[must_use]
     pub fn with_tools(mut self, tools: BTreeMap<String, SchemaText>) -> Self {
         self.intake.set_tools(tools);
         self
     }
 
-    /// For an adapter that has tools itself, and perhaps not only these: where unknown tools
-    /// are denied and the definition lists none, these are known.
+    /// Sets tools that the adapter has, if there may be others too. These tools are allowed when
+    /// the definition lists no tools and denies unknown ones.
     #[must_use]
-    pub fn knowing(mut self, tools: Vec<String>) -> Self {
-        self.intake.set_known(tools);
+    pub fn with_known_tools(mut self, tools: Vec<String>) -> Self {
+        self.intake.set_known_tools(tools);
         self
     }
 
-    /// Adds policies and checkers written in Rust.
+    /// Adds policies, checkers and feedback providers written in Rust.
     #[must_use]
     pub fn with_extensions(mut self, extensions: Extensions) -> Self {
-        self.sources.custom = extensions;
+        self.sources.extensions = extensions;
         self
     }
 
-    /// Takes facts about the world from another source than this machine.
+    /// Gets facts from another source instead of this machine.
     #[must_use]
     pub fn with_fact_source(mut self, source: impl FactSource + 'static) -> Self {
-        self.sources.instead = Some(Box::new(source));
+        self.sources.replacement = Some(Box::new(source));
         self
     }
 
-    /// Sets how long the sources of facts may take for one decision.
+    /// Sets the time limit for all facts of one decision.
     #[must_use]
     pub fn with_fact_deadline_ms(mut self, limit_ms: u64) -> Self {
         self.sources.limit_ms = Some(limit_ms);
         self
     }
 
-    /// Sets the program that runs verifications by command: given the words
-    /// `verification` and a directory, it calls [`supervise`](crate::verification::supervise).
+    /// Sets the program that runs verifications by command. With the arguments `verification` and a
+    /// directory, it must call [`supervise`](crate::verification::supervise).
     #[must_use]
     pub fn with_verifier(mut self, program: PathBuf) -> Self {
-        self.sources.machine.verifications = Verifications::by(program);
+        self.sources.machine.verifications = VerificationRunner::with_program(program);
         self
     }
 
-    /// Sets the program that sends notices: given the word `notify`, it calls
-    /// [`deliver`](crate::deliver) on its standard input.
+    /// Sets the program that sends notifications. With the argument `notify`, it must call
+    /// [`deliver`](crate::deliver) with its standard input.
     #[must_use]
     pub fn with_notifier(mut self, program: PathBuf) -> Self {
-        self.outbox.send_by(Notices::by(program));
+        self.outbox.send_by(NotificationQueue::with_program(program));
         self
     }
 
-    /// Sets when the work of every session must be over.
+    /// Sets the time by which every session must end.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Option<Timestamp>) -> Self {
         self.settings.deadline = deadline;
         self
     }
 
-    /// Saves states in [`finish`](Self::finish), and not before the answer: for a process
-    /// that calls it soon. Where such a process is killed, a journal that is cut down to the
-    /// last saved state is not noticed.
+    /// Saves states in [`finish`](Self::finish) instead of before the answer, for a process that
+    /// calls `finish` soon. If the process is killed before that, a journal that was truncated to
+    /// the last saved state is not detected.
     #[must_use]
-    pub fn saving_late(mut self) -> Self {
-        self.settings.saving = Saving::Deferred;
+    pub fn with_deferred_saving(mut self) -> Self {
+        self.settings.saving = StateSaving::Deferred;
         self
     }
 
-    /// Keeps faults for the next process, where every event is a process of its own.
+    /// Stores faults for the next process. Use this if every event has its own process.
     #[must_use]
     pub fn with_spool(mut self) -> Self {
-        self.faults.spool();
+        self.faults.enable_spool();
         self
     }
 }

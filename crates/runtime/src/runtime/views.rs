@@ -1,32 +1,32 @@
-//! What is known of a session without an event.
+//! What a caller can read about a session without sending an event.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use jackline_engine::definition::{Io, Mode};
-use jackline_engine::event::Seen;
+use jackline_engine::definition::{IoLimits, Mode};
+use jackline_engine::event::ShownLines;
 use jackline_engine::summary::ReportFile;
 use jackline_engine::{
-    CallId, Definition, Event, Session, SessionId, SessionPhase, Summary, Timestamp,
+    CallId, Definition, Event, Session, SessionId, SessionPhase, SessionSummary, Timestamp,
 };
 
 use super::Runtime;
-use crate::live::Live;
+use crate::live_session::LiveSession;
 use crate::spill::Spill;
 
-/// Whether a session may go on.
+/// Whether a session runs, is paused or is stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
-    /// It may.
+pub enum SessionRunState {
+    /// It runs.
     Running,
-    /// A person, or a guard, has paused it, and why.
+    /// A person or a guard has paused it; with the reason.
     Paused(String),
-    /// It is over, and how.
+    /// It has stopped; with the stop code.
     Stopped(String),
 }
 
-impl Standing {
-    fn of(summary: &Summary) -> Self {
+impl SessionRunState {
+    fn of(summary: &SessionSummary) -> Self {
         match (summary.phase, &summary.stop) {
             (SessionPhase::Stopped, Some(stop)) => Self::Stopped(stop.to_string()),
             (SessionPhase::Paused, _) => {
@@ -41,77 +41,81 @@ impl Standing {
     }
 }
 
-/// What a session allows of an output.
+/// The output limits of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bounds {
-    /// How much.
-    pub io: Io,
-    /// Whether that holds now.
+pub struct OutputBounds {
+    /// The limits.
+    pub io: IoLimits,
+    /// Whether they are enforced now.
     pub enforced: bool,
     /// The workspace of the session.
     pub workspace: Option<PathBuf>,
 }
 
 impl Runtime {
-    /// Whether a session may go on, as far as anything is known of it.
-    pub fn standing(&mut self, id: &SessionId) -> Option<Standing> {
-        self.summary(id).map(|summary| Standing::of(&summary))
+    /// Whether a session runs, is paused or is stopped, if it is known.
+    pub fn session_run_state(&mut self, id: &SessionId) -> Option<SessionRunState> {
+        self.summary(id).map(|summary| SessionRunState::of(&summary))
     }
 
-    /// Where a session stands, as far as anything is known of it.
-    pub fn summary(&mut self, id: &SessionId) -> Option<Summary> {
-        self.with(id, Session::summary)
+    /// The current state of a session, if it is known.
+    pub fn summary(&mut self, id: &SessionId) -> Option<SessionSummary> {
+        self.read_session(id, Session::summary)
     }
 
-    /// The definition that a session is under.
+    /// The definition in force for a session.
     pub fn definition_of(&mut self, id: &SessionId) -> Option<Arc<Definition>> {
-        self.with(id, |session| Arc::clone(session.definition()))
+        self.read_session(id, |session| Arc::clone(session.definition()))
     }
 
-    fn with<T>(&mut self, id: &SessionId, tell: impl FnOnce(&Session) -> T) -> Option<T> {
+    fn read_session<T>(&mut self, id: &SessionId, read: impl FnOnce(&Session) -> T) -> Option<T> {
         if let Some(live) = self.sessions.open_mut(id) {
-            // Others steer the same session; what can't be read now is read at the next gate.
+            // Other processes may add records. If they can't be read now, the next event reads
+            // them.
             let _ = live.catch_up();
-            return Some(tell(&live.session));
+            return Some(read(&live.session));
         }
-        Some(tell(&self.sessions.look(id, &self.definitions)?.session))
+        Some(read(&self.sessions.load(id, &self.definitions)?.session))
     }
 
-    fn at_hand(&mut self, id: &SessionId) -> Option<&Live> {
-        self.sessions.at_hand(id, &self.definitions)
+    fn open_session(&mut self, id: &SessionId) -> Option<&LiveSession> {
+        self.sessions.get_or_open(id, &self.definitions)
     }
 
-    /// Whether a session lacks a report on usage; `said` is when it was written down.
-    pub fn lacks(&mut self, report: &Event, said: Option<Timestamp>) -> bool {
-        let live = self.at_hand(&report.session);
-        live.is_some_and(|live| !live.session.has_counted(report, said))
+    /// Whether a session has not counted a usage report yet; `reported_at` is the time of the
+    /// report.
+    pub fn lacks_usage_report(&mut self, report: &Event, reported_at: Option<Timestamp>) -> bool {
+        let live = self.open_session(&report.session);
+        live.is_some_and(|live| !live.session.has_counted(report, reported_at))
     }
 
-    /// What a session allows of an output, as far as anything is known of it.
-    pub fn bounds(&mut self, id: &SessionId) -> Option<Bounds> {
-        let live = self.at_hand(id)?;
+    /// The output limits of a session, if it is known.
+    pub fn output_bounds(&mut self, id: &SessionId) -> Option<OutputBounds> {
+        let live = self.open_session(id)?;
         let definition = live.session.definition();
         let (io, mode) = (definition.io, definition.mode);
         let workspace = live.workspace().map(ToOwned::to_owned);
-        let off = self.switch.now(workspace.as_deref()).is_some();
-        Some(Bounds { io, enforced: mode == Mode::Enforce && !off, workspace })
+        let off = self.switch.current_period(workspace.as_deref()).is_some();
+        Some(OutputBounds { io, enforced: mode == Mode::Enforce && !off, workspace })
     }
 
-    /// Keeps an output whole, where only its person can read it; or says why not.
-    pub fn keep_output(&mut self, id: &SessionId, text: &str) -> Result<PathBuf, String> {
-        let live = self.at_hand(id);
-        let directory = live.and_then(|live| live.log.directory()).ok_or("it has no directory")?;
+    /// Stores a whole output in a file that only its owner can read. Returns the path, or why this
+    /// failed.
+    pub fn store_output(&mut self, id: &SessionId, text: &str) -> Result<PathBuf, String> {
+        let live = self.open_session(id);
+        let directory =
+            live.and_then(|live| live.log.directory()).ok_or("the session has no directory")?;
         let mut spill = Spill::new(directory.join("spill"));
-        spill.keep(text).map(|(_, path)| path).map_err(|error| error.to_string())
+        spill.store(text).map(|(_, path)| path).map_err(|error| error.to_string())
     }
 
-    /// Where a session keeps what belongs to it, if it is kept anywhere.
+    /// The directory of a session, if its store has directories.
     pub fn session_directory(&mut self, id: &SessionId) -> Option<PathBuf> {
-        self.at_hand(id)?.log.directory().map(ToOwned::to_owned)
+        self.open_session(id)?.log.directory().map(ToOwned::to_owned)
     }
 
-    /// What an open call shows of files, if all of its result is shown.
-    pub fn shows(&mut self, id: &SessionId, call: &CallId) -> Vec<Seen> {
-        self.at_hand(id).map_or_else(Vec::new, |live| live.session.shows(call))
+    /// The parts of files that an open call shows, if its whole output is shown.
+    pub fn shown_file_parts(&mut self, id: &SessionId, call: &CallId) -> Vec<ShownLines> {
+        self.open_session(id).map_or_else(Vec::new, |live| live.session.lines_shown_by(call))
     }
 }

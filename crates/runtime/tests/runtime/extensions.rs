@@ -1,14 +1,14 @@
 //! Policies and checkers written in Rust.
 
 use jackline_engine::Definition;
-use jackline_engine::definition::{Checker, Policy, PolicyRule};
+use jackline_engine::definition::{CompletionRequirement, Policy, PolicyRule};
 use jackline_engine::facts::{CallView, PolicyFact};
 use jackline_runtime::{CompletionChecker, Extensions, PolicyDecision, Runtime, ToolPolicy};
 use serde_json::{Value, json};
 
-use crate::support::{World, call, send};
+use crate::support::{RuntimeTest, call, send};
 
-/// Lets `deploy` run once `lint` has succeeded, and remembers all that did.
+/// Allows `deploy` after `lint` has succeeded, and remembers every tool that succeeded.
 struct LintFirst;
 
 impl ToolPolicy for LintFirst {
@@ -33,10 +33,10 @@ impl ToolPolicy for LintFirst {
     }
 }
 
-/// Says what it was made with.
-struct Says(Result<(), &'static str>);
+/// Returns the result with which it was created.
+struct FixedChecker(Result<(), &'static str>);
 
-impl CompletionChecker for Says {
+impl CompletionChecker for FixedChecker {
     fn name(&self) -> &'static str {
         "says"
     }
@@ -47,26 +47,26 @@ impl CompletionChecker for Says {
     }
 }
 
-fn guarded_by_policy() -> World {
+fn guarded_by_policy() -> RuntimeTest {
     let rule = PolicyRule::Custom { name: "lint_first".to_owned() };
-    World::with_definition(&Definition {
+    RuntimeTest::with_definition(&Definition {
         policies: vec![Policy { section: None, rule }],
         ..Definition::default()
     })
 }
 
-fn with_policy(world: &World) -> Runtime {
+fn with_policy(world: &RuntimeTest) -> Runtime {
     world.runtime().with_extensions(Extensions::default().with_policy(LintFirst))
 }
 
-fn guarded_by_checker() -> World {
-    World::with_definition(&Definition {
-        completion: Some(Checker::Custom { name: "says".to_owned() }),
+fn guarded_by_checker() -> RuntimeTest {
+    RuntimeTest::with_definition(&Definition {
+        completion: Some(CompletionRequirement::Custom { name: "says".to_owned() }),
         ..Definition::default()
     })
 }
 
-/// What a stop is answered, and the world it happened in.
+/// The verdict on a stop.
 fn stop(extensions: Extensions) -> Value {
     let world = guarded_by_checker();
     let mut runtime = world.runtime().with_extensions(extensions);
@@ -76,7 +76,7 @@ fn stop(extensions: Extensions) -> Value {
 }
 
 #[test]
-fn a_policy_denies_in_its_own_words() {
+fn a_policy_denies_with_its_own_text() {
     let world = guarded_by_policy();
     let mut runtime = with_policy(&world);
     assert_eq!(
@@ -98,7 +98,7 @@ fn a_policy_denies_in_its_own_words() {
 }
 
 #[test]
-fn a_policy_without_a_reason_is_given_one() {
+fn a_denial_without_a_reason_gets_a_default_one() {
     let world = guarded_by_policy();
     let verdict = call(&mut with_policy(&world), "c1", "silent");
     assert_eq!(verdict["decision"], "deny");
@@ -107,11 +107,11 @@ fn a_policy_without_a_reason_is_given_one() {
 }
 
 #[test]
-fn what_a_policy_remembers_survives_a_restart() {
+fn the_memory_of_a_policy_survives_a_restart() {
     let world = guarded_by_policy();
     assert_eq!(call(&mut with_policy(&world), "c1", "lint")["decision"], "allow");
     assert_eq!(call(&mut with_policy(&world), "c2", "deploy")["decision"], "allow");
-    // And the loss of the state, which is a cache.
+    // It also survives the loss of the saved state, which is a cache.
     std::fs::remove_file(world.directory("s").join("state")).unwrap();
     assert_eq!(call(&mut with_policy(&world), "c3", "deploy")["decision"], "allow");
     world.prove("s");
@@ -128,7 +128,7 @@ fn a_reset_makes_a_policy_forget() {
 }
 
 #[test]
-fn a_policy_forgets_what_a_failed_attempt_earned() {
+fn a_policy_forgets_the_successes_of_a_failed_attempt() {
     let world = guarded_by_policy();
     let mut runtime = with_policy(&world);
     call(&mut runtime, "c1", "build");
@@ -140,7 +140,7 @@ fn a_policy_forgets_what_a_failed_attempt_earned() {
 }
 
 #[test]
-fn a_result_that_failed_teaches_a_policy_nothing() {
+fn a_failed_result_does_not_change_a_policy() {
     let world = guarded_by_policy();
     let mut runtime = with_policy(&world);
     send(&mut runtime, r#"{"event":"tool_proposed","call":"c","tool":"lint","args":{}}"#);
@@ -151,7 +151,7 @@ fn a_result_that_failed_teaches_a_policy_nothing() {
 
 fn broken_policy(reason: &str) -> Value {
     let message = format!("the guard is broken, not the call: policy `lint_first`: {reason}");
-    let correction = "tell a person; they can mend it, or pass for a while with `jackline off --for 30m --why …`";
+    let correction = "tell the person: they can fix it, or turn the guard off for a while with `jackline off --for 30m --why …`";
     json!({"v": 1, "session": "s", "seq": 1, "step": 1, "call": "c1", "decision": "deny",
         "enforced": true,
         "violations": [{"id": "v1.1", "guard": "custom", "type": "guard_fault",
@@ -162,7 +162,7 @@ fn broken_policy(reason: &str) -> Value {
 }
 
 #[test]
-fn a_policy_that_panics_denies_and_says_that_the_guard_is_broken() {
+fn a_panicking_policy_denies_as_a_broken_guard() {
     let world = guarded_by_policy();
     let mut runtime = with_policy(&world);
     assert_eq!(call(&mut runtime, "c1", "panic"), broken_policy("it panicked"));
@@ -171,7 +171,7 @@ fn a_policy_that_panics_denies_and_says_that_the_guard_is_broken() {
 }
 
 #[test]
-fn a_policy_that_is_not_registered_denies_and_says_that_the_guard_is_broken() {
+fn an_unregistered_policy_denies_as_a_broken_guard() {
     let world = guarded_by_policy();
     let verdict = call(&mut world.runtime(), "c1", "lint");
     assert_eq!(verdict, broken_policy("it is not registered with this runtime"));
@@ -179,7 +179,7 @@ fn a_policy_that_is_not_registered_denies_and_says_that_the_guard_is_broken() {
 }
 
 #[test]
-fn a_policy_that_panics_on_a_result_keeps_what_it_knew_and_the_record_says_so() {
+fn a_policy_that_panics_on_a_result_keeps_its_state_and_is_recorded() {
     let world = guarded_by_policy();
     let mut runtime = with_policy(&world);
     call(&mut runtime, "c1", "lint");
@@ -192,7 +192,7 @@ fn a_policy_that_panics_on_a_result_keeps_what_it_knew_and_the_record_says_so() 
 
 #[test]
 fn a_checker_lets_a_complete_task_stop() {
-    let verdict = stop(Extensions::default().with_checker(Says(Ok(()))));
+    let verdict = stop(Extensions::default().with_checker(FixedChecker(Ok(()))));
     assert_eq!(
         verdict,
         json!({"v": 1, "session": "s", "seq": 1, "step": 0, "decision": "allow",
@@ -201,11 +201,11 @@ fn a_checker_lets_a_complete_task_stop() {
 }
 
 #[test]
-fn a_checker_blocks_in_its_own_words_or_in_the_usual_ones() {
-    for (said, text) in
+fn a_checker_blocks_with_its_own_text_or_a_default_one() {
+    for (feedback, text) in
         [("Two tests fail.", "Two tests fail."), ("", "The task is not complete yet.")]
     {
-        let verdict = stop(Extensions::default().with_checker(Says(Err(said))));
+        let verdict = stop(Extensions::default().with_checker(FixedChecker(Err(feedback))));
         assert_eq!(verdict["decision"], "deny");
         assert_eq!(verdict["context"], format!("{text}\n-> finish the task, then stop"));
         assert_eq!(verdict["completion"], json!({"result": "incomplete", "feedback": text}));
@@ -213,10 +213,10 @@ fn a_checker_blocks_in_its_own_words_or_in_the_usual_ones() {
 }
 
 #[test]
-fn a_checker_that_is_broken_blocks_and_says_that_the_guard_is_broken() {
+fn a_broken_checker_blocks_as_a_broken_guard() {
     let broken = [
         (Extensions::default(), "it is not registered with this runtime"),
-        (Extensions::default().with_checker(Says(Err("panic"))), "it panicked"),
+        (Extensions::default().with_checker(FixedChecker(Err("panic"))), "it panicked"),
     ];
     for (extensions, reason) in broken {
         let verdict = stop(extensions);
@@ -228,7 +228,7 @@ fn a_checker_that_is_broken_blocks_and_says_that_the_guard_is_broken() {
     }
 }
 
-/// Lets a file be written once it was read, by the path that its calls carry.
+/// Allows writing a file after it was read, by the path that its calls carry.
 struct ReadFirst;
 
 impl ToolPolicy for ReadFirst {
@@ -238,9 +238,9 @@ impl ToolPolicy for ReadFirst {
 
     fn check(&self, state: &str, call: &CallView) -> PolicyDecision {
         let path = call.args["path"].as_str().unwrap_or("");
-        let known = state.split('\n').any(|read| read == path);
+        let is_read = state.split('\n').any(|read| read == path);
         match call.tool.as_str() {
-            "write" if !known => PolicyDecision::deny(format!("read {path} first")),
+            "write" if !is_read => PolicyDecision::deny(format!("read {path} first")),
             _ => PolicyDecision::allow(),
         }
     }
@@ -255,14 +255,14 @@ impl ToolPolicy for ReadFirst {
 }
 
 #[test]
-fn a_policy_gets_back_with_a_result_what_it_gave_to_the_call() {
+fn a_policy_gets_its_carried_text_back_with_the_result() {
     let world = guarded_by_policy();
     let propose = |call: &str, tool: &str, path: &str| {
         format!(
             r#"{{"event":"tool_proposed","call":"{call}","tool":"{tool}","args":{{"path":"{path}"}}}}"#
         )
     };
-    // Every event in a process of its own: nothing is kept in memory.
+    // Every event has its own process, so nothing stays in memory.
     let runtime = || world.runtime().with_extensions(Extensions::default().with_policy(ReadFirst));
     assert_eq!(send(&mut runtime(), &propose("c1", "write", "a.txt"))["decision"], "deny");
     send(&mut runtime(), &propose("c2", "read", "a.txt"));

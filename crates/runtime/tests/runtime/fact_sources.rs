@@ -1,17 +1,17 @@
-//! Sources of facts that break: the answer is a denial that blames the guard, nothing is
-//! recorded, and the session goes on. Facts can come from another place than this machine.
+//! Broken sources of facts: the answer is a denial by a broken guard, nothing is recorded, and the
+//! session continues. Facts can also come from another source than this machine.
 
 use std::sync::{Arc, Mutex};
 use std::{fs, thread, time::Duration};
 
 use jackline_engine::facts::{FileFact, FileKind, GitFact};
 use jackline_engine::{Fact, Query};
-use jackline_journal::{MemoryStore, Note};
-use jackline_runtime::facts::{Deadline, FactError, Recording, Scene};
+use jackline_journal::{JournalNote, MemoryStore};
+use jackline_runtime::facts::{FactContext, FactDeadline, FactError, Recording};
 use jackline_runtime::{FactSource, Runtime};
 use serde_json::json;
 
-use crate::support::{World, send};
+use crate::support::{RuntimeTest, send};
 
 const DEFINITION: &str = "\
 sections:
@@ -23,65 +23,65 @@ sections:
 const PROPOSED: &str =
     r#"{"event":"tool_proposed","call":"c1","tool":"write","args":{"path":"f"}}"#;
 
-/// How a source goes wrong.
+/// How a source fails.
 #[derive(Clone, Copy)]
-enum Way {
+enum SourceFailure {
     Fails,
     IsLate,
-    SaysTooLittle,
-    SaysSomethingElse,
-    DoesNotKnow,
+    OmitsAnswers,
+    AnswersWrongly,
+    AnswersUnknown,
     Panics,
     IsFine,
 }
 
-/// Answers that every file is missing, after it has gone wrong once.
+/// Fails once, and then answers that every file is missing.
 #[derive(Clone)]
-struct Shaky {
-    way: Arc<Mutex<Way>>,
+struct FailingSource {
+    way: Arc<Mutex<SourceFailure>>,
     workspaces: Arc<Mutex<Vec<String>>>,
 }
 
-impl Shaky {
-    fn that(way: Way) -> Self {
+impl FailingSource {
+    fn with_failure(way: SourceFailure) -> Self {
         Self { way: Arc::new(Mutex::new(way)), workspaces: Arc::default() }
     }
 }
 
-impl FactSource for Shaky {
+impl FactSource for FailingSource {
     fn answer(
         &mut self,
-        scene: &Scene<'_>,
+        scene: &FactContext<'_>,
         queries: &[Query],
-        deadline: Deadline,
+        deadline: FactDeadline,
     ) -> Result<Vec<Fact>, FactError> {
         let shown = |path: &std::path::Path| path.display().to_string();
         self.workspaces.lock().unwrap().extend(scene.workspace().map(shown));
         let mut facts: Vec<Fact> = queries.iter().map(missing).collect();
-        let way = std::mem::replace(&mut *self.way.lock().unwrap(), Way::IsFine);
+        let way = std::mem::replace(&mut *self.way.lock().unwrap(), SourceFailure::IsFine);
         match way {
-            Way::Fails => return Err(FactError::Failed("the wire is cut".to_owned())),
-            Way::IsLate => {
+            SourceFailure::Fails => return Err(FactError::Failed("the wire is cut".to_owned())),
+            SourceFailure::IsLate => {
                 while deadline.remaining_ms() > 0 {
                     thread::sleep(Duration::from_millis(1));
                 }
                 thread::sleep(Duration::from_millis(2));
             }
-            Way::SaysTooLittle => drop(facts.pop()),
-            Way::SaysSomethingElse => facts.fill(Fact::Git(GitFact::default())),
-            Way::DoesNotKnow => facts.fill(Fact::Unknown),
-            Way::Panics => panic!("a bug in a source"),
-            Way::IsFine => {}
+            SourceFailure::OmitsAnswers => drop(facts.pop()),
+            SourceFailure::AnswersWrongly => facts.fill(Fact::Git(GitFact::default())),
+            SourceFailure::AnswersUnknown => facts.fill(Fact::Unknown),
+            SourceFailure::Panics => panic!("a bug in a source"),
+            SourceFailure::IsFine => {}
         }
         Ok(facts)
     }
 }
 
-/// The answer about a machine without files, as another process would send it.
+/// The answer for a machine without files, as another process would send it.
 fn missing(query: &Query) -> Fact {
     let sent = serde_json::to_string(query).unwrap();
     let fact = match serde_json::from_str(&sent).unwrap() {
-        Query::File { .. } => Fact::File(FileFact::of(FileKind::Missing)),
+        Query::File { .. } => Fact::File(FileFact::without_details(FileKind::Missing)),
         Query::Watched { .. } => Fact::Watched([].into()),
         Query::Changed { .. } => Fact::Changed([].into()),
         Query::Protect { .. } => Fact::Protect([].into()),
@@ -94,12 +94,12 @@ fn missing(query: &Query) -> Fact {
     serde_json::from_str(&serde_json::to_string(&fact).unwrap()).unwrap()
 }
 
-/// Has a source go wrong once.
-fn check(way: Way, kind: &str, reason: &str) {
-    let world = World::new(DEFINITION);
-    let source = Shaky::that(way);
+/// Lets a source fail once.
+fn check(way: SourceFailure, kind: &str, reason: &str) {
+    let world = RuntimeTest::new(DEFINITION);
+    let source = FailingSource::with_failure(way);
     // Only a source that waits for its deadline needs a short one.
-    let limit_ms = if matches!(way, Way::IsLate) { 200 } else { 60_000 };
+    let limit_ms = if matches!(way, SourceFailure::IsLate) { 200 } else { 60_000 };
     let mut runtime = world.runtime().with_fact_source(source.clone());
     runtime = runtime.with_fact_deadline_ms(limit_ms);
     let verdict = send(&mut runtime, PROPOSED);
@@ -109,49 +109,50 @@ fn check(way: Way, kind: &str, reason: &str) {
     let context = verdict["context"].as_str().unwrap();
     assert!(context.starts_with("the guard is broken, not the call: "), "{context}");
     assert!(context.contains(reason), "{context}");
-    assert!(!world.opened("s"), "something was recorded");
+    assert!(!world.is_opened("s"), "something was recorded");
 
     assert_eq!(send(&mut runtime, PROPOSED)["decision"], "allow");
     let notes = world.records("s")[0].notes.clone();
-    let [Note::Fault { kind: noted, reason: said }] = notes.as_slice() else {
+    let [JournalNote::Fault { kind: noted, reason: message }] = notes.as_slice() else {
         panic!("{notes:?}");
     };
-    assert!(noted.word() == kind && said.contains(reason), "{noted:?}: {said}");
+    assert!(noted.as_str() == kind && message.contains(reason), "{noted:?}: {message}");
     assert!(source.workspaces.lock().unwrap().iter().all(|it| it.ends_with("/work")));
     world.prove("s");
 }
 
 #[test]
 fn a_source_that_fails_denies() {
-    check(Way::Fails, "facts", "the source of facts failed: the wire is cut");
+    check(SourceFailure::Fails, "facts", "the source of facts failed: the wire is cut");
 }
 
 #[test]
 fn a_source_that_exceeds_its_deadline_denies() {
-    check(Way::IsLate, "facts", "the source of facts gave no answer within 200 ms");
+    check(SourceFailure::IsLate, "facts", "the source of facts did not answer within 200 ms");
 }
 
 #[test]
-fn a_source_that_leaves_queries_out_denies() {
-    check(Way::SaysTooLittle, "facts", "the source of facts gave ");
+fn a_source_that_omits_answers_denies() {
+    check(SourceFailure::OmitsAnswers, "facts", "the source of facts gave ");
 }
 
 #[test]
 fn a_source_that_answers_something_else_denies() {
     let reason = "the source of facts gave a wrong answer: the query `";
-    check(Way::SaysSomethingElse, "facts", reason);
-    check(Way::DoesNotKnow, "facts", reason);
+    check(SourceFailure::AnswersWrongly, "facts", reason);
+    check(SourceFailure::AnswersUnknown, "facts", reason);
 }
 
 #[test]
 fn a_source_that_panics_denies() {
-    check(Way::Panics, "internal", "an internal fault: a bug in a source");
+    check(SourceFailure::Panics, "internal", "an internal fault: a bug in a source");
 }
 
-/// Facts that were recorded on one machine decide the same on another, which has no files.
+/// Facts that were recorded on one machine give the same decisions on another machine without
+/// files.
 #[test]
-fn a_recording_decides_without_the_machine_it_was_made_on() {
-    let world = World::new(DEFINITION);
+fn a_recording_decides_without_its_machine() {
+    let world = RuntimeTest::new(DEFINITION);
     fs::write(world.workspace().join("f"), "old\n").unwrap();
     let mut runtime = world.runtime();
     let lines = [
@@ -172,7 +173,7 @@ fn a_recording_decides_without_the_machine_it_was_made_on() {
     for (line, record) in lines.iter().zip(world.records("s")) {
         recording.load(record.facts);
         let decided = send(&mut elsewhere, line);
-        assert_eq!(decided["decision"], record.verdict.decision.word(), "{line}");
+        assert_eq!(decided["decision"], record.verdict.decision.as_str(), "{line}");
         assert_eq!(decided["violations"].is_null(), record.verdict.violations.is_empty());
     }
 }

@@ -1,31 +1,34 @@
-//! Where a definition comes from: layers, trust, caches, and the last good one.
+//! The source of a definition: layers, trust, caches, and the last good definition.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use jackline_definition::encode;
-use jackline_engine::definition::{Limit, Limits, Per};
+use jackline_engine::definition::{BudgetLimit, LimitPeriod, SessionLimits};
 use jackline_engine::facts::DefinitionFact;
 use jackline_engine::{Decision, Definition, Digest, FaultKind, SessionId, Timestamp};
-use jackline_host::{Grant, LayerFiles, Trust};
-use jackline_journal::{Note, Store as _};
-use jackline_runtime::definitions::Resolved;
+use jackline_host::{LayerFiles, TrustGrant, TrustStore};
+use jackline_journal::{JournalNote, Store as _};
+use jackline_runtime::definitions::ResolvedDefinition;
 
-use crate::support::{World, answer, send};
+use crate::support::{RuntimeTest, answer, send};
 
 const STEPS_9: &str = "limits: { steps: 9 }\n";
 
-/// The smallest thing that layers differ in.
-fn steps(resolved: &Resolved) -> Option<u64> {
+/// A small value in which the layers differ.
+fn steps(resolved: &ResolvedDefinition) -> Option<u64> {
     resolved.definition.limits.steps.map(|limit| limit.max)
 }
 
 fn at_most(max: u64) -> Definition {
-    let steps = Some(Limit { max, soft: false, per: Per::Session });
-    Definition { limits: Limits { steps, ..Limits::default() }, ..Definition::default() }
+    let steps = Some(BudgetLimit { max, soft: false, per: LimitPeriod::Session });
+    Definition {
+        limits: SessionLimits { steps, ..SessionLimits::default() },
+        ..Definition::default()
+    }
 }
 
-impl World {
+impl RuntimeTest {
     pub(crate) fn file(&self) -> PathBuf {
         self.workspace().join("jackline.yaml")
     }
@@ -34,8 +37,8 @@ impl World {
         fs::write(self.file(), source).unwrap();
     }
 
-    /// What a process that starts now finds.
-    fn resolve(&self) -> Resolved {
+    /// The definition that a new process finds.
+    fn resolve(&self) -> ResolvedDefinition {
         self.definitions().resolve(&self.workspace()).unwrap()
     }
 
@@ -43,18 +46,17 @@ impl World {
         let effective = self.definitions().effective(None, &self.workspace()).unwrap();
         let (file, checksum) = effective.repository().unwrap();
         let (file, by) = (file.display().to_string(), "dana".to_owned());
-        let grant = Grant { checksum, file, at: Timestamp::from_ms(1), by };
-        Trust::of(self.state_home()).grant(&grant).unwrap();
+        let grant = TrustGrant { checksum, file, at: Timestamp::from_ms(1), by };
+        TrustStore::of(self.state_home()).grant(&grant).unwrap();
     }
 
-    /// The facts about the definition at the latest event.
-    fn fact(&self, session: &str) -> Option<DefinitionFact> {
+    /// The fact about the definition at the latest event.
+    fn definition_fact(&self, session: &str) -> Option<DefinitionFact> {
         self.records(session).last().unwrap().facts.definition.clone()
     }
 
-    /// Puts something else where a compiled definition is, so that it shows
-    /// whether that was taken.
-    fn forge(&self, checksum: &Digest, definition: &Definition) {
+    /// Replaces the contents of a compiled definition, to show whether it is used.
+    fn replace_compiled(&self, checksum: &Digest, definition: &Definition) {
         let definitions = self.store.home().join("definitions");
         let source = fs::read_to_string(definitions.join(format!("{checksum}.source"))).unwrap();
         let digest = Digest::parse(source.split_whitespace().last().unwrap()).unwrap();
@@ -63,7 +65,7 @@ impl World {
         fs::write(path, encode(definition, &digest)).unwrap();
     }
 
-    fn kept(&self, end: &str) -> Vec<PathBuf> {
+    fn cached_files(&self, end: &str) -> Vec<PathBuf> {
         let files = crate::support::files(&self.store.home().join("definitions"));
         files.into_iter().filter(|file| file.display().to_string().ends_with(end)).collect()
     }
@@ -77,13 +79,13 @@ const PROMPT: &str = r#"{"event":"prompt_submitted","source":"human","text":"go"
 
 #[test]
 fn one_plain_file_has_the_checksum_of_its_bytes() {
-    let world = World::new(STEPS_9);
+    let world = RuntimeTest::new(STEPS_9);
     assert_eq!(world.resolve().checksum, Digest::of(STEPS_9.as_bytes()));
 }
 
 #[test]
-fn a_repository_can_only_tighten_what_a_person_demands() {
-    let world = World::new(STEPS_9);
+fn a_repository_can_only_tighten_a_users_limits() {
+    let world = RuntimeTest::new(STEPS_9);
     let alone = world.resolve();
     fs::write(world.user_file(), "limits: { steps: 5 }").unwrap();
     let below = world.resolve();
@@ -94,15 +96,15 @@ fn a_repository_can_only_tighten_what_a_person_demands() {
 }
 
 #[test]
-fn the_owner_of_the_machine_has_the_last_word() {
-    let world = World::new(STEPS_9);
+fn the_managed_layer_takes_precedence() {
+    let world = RuntimeTest::new(STEPS_9);
     fs::write(world.user_file(), "limits: { steps: 7 }").unwrap();
     let managed = world.workspace().join("managed.yaml");
     fs::write(&managed, "limits: { steps: 5 }").unwrap();
     let layers = || LayerFiles { managed: Some(managed.clone()), user: Some(world.user_file()) };
     let resolve = || world.definitions_under(None, layers()).resolve(&world.workspace());
     assert_eq!(steps(&resolve().unwrap()), Some(5));
-    // A machine that has one can't lose it unnoticed.
+    // A missing managed file must not go unnoticed.
     let other = world.workspace().join("gone.yaml");
     let layers = LayerFiles { managed: Some(other), user: None };
     let lost = world.definitions_under(None, layers).resolve(&world.workspace()).unwrap();
@@ -110,8 +112,8 @@ fn the_owner_of_the_machine_has_the_last_word() {
 }
 
 #[test]
-fn a_persons_definition_guards_where_the_repository_has_none() {
-    let world = World::new("");
+fn a_users_definition_applies_without_a_repository_file() {
+    let world = RuntimeTest::new("");
     fs::remove_file(world.file()).unwrap();
     let error = world.definitions().resolve(&world.workspace()).unwrap_err();
     assert!(error.to_string().starts_with("no `jackline.yaml` in "), "{error}");
@@ -119,13 +121,13 @@ fn a_persons_definition_guards_where_the_repository_has_none() {
     let resolved = world.resolve();
     assert_eq!(steps(&resolved), Some(9));
     assert_eq!(resolved.files, [world.user_file().canonicalize().unwrap()]);
-    // Its commands may run, so it is not the repository's file of the same bytes.
+    // Its commands may run, so its checksum differs from a repository's file with the same bytes.
     assert_ne!(resolved.checksum, Digest::of(STEPS_9.as_bytes()));
 }
 
 #[test]
-fn the_same_file_does_not_speak_twice() {
-    let world = World::new(STEPS_9);
+fn the_same_file_is_one_layer() {
+    let world = RuntimeTest::new(STEPS_9);
     let layers = LayerFiles { managed: None, user: Some(world.file()) };
     let resolved = world.definitions_under(None, layers).resolve(&world.workspace()).unwrap();
     assert_eq!(resolved.files, [world.file().canonicalize().unwrap()]);
@@ -133,7 +135,7 @@ fn the_same_file_does_not_speak_twice() {
 
 #[test]
 fn a_trusted_file_may_loosen_until_it_is_changed() {
-    let world = World::new(STEPS_9);
+    let world = RuntimeTest::new(STEPS_9);
     fs::write(world.user_file(), "limits: { steps: 5 }").unwrap();
     let before = world.resolve();
     world.trust();
@@ -144,26 +146,26 @@ fn a_trusted_file_may_loosen_until_it_is_changed() {
     assert_eq!(steps(&world.resolve()), Some(5), "a changed file needs new trust");
     world.write(STEPS_9);
     assert_eq!(steps(&world.resolve()), Some(9));
-    let trust = Trust::of(world.state_home());
+    let trust = TrustStore::of(world.state_home());
     let file = world.file().canonicalize().unwrap();
     assert!(trust.revoke(&file).unwrap());
-    assert!(!trust.revoke(&file).unwrap(), "once is enough");
+    assert!(!trust.revoke(&file).unwrap(), "the grant is gone after the first revoke");
     assert_eq!(world.resolve().checksum, before.checksum);
 }
 
 #[test]
-fn trust_is_for_one_file_and_what_it_extends() {
-    let world = World::new(&format!("extends: [./base.yaml]\n{STEPS_9}"));
+fn trust_covers_one_file_and_the_files_it_extends() {
+    let world = RuntimeTest::new(&format!("extends: [./base.yaml]\n{STEPS_9}"));
     let base = world.workspace().join("base.yaml");
     fs::write(&base, "name: acme/base\n").unwrap();
     fs::write(world.user_file(), "limits: { steps: 5 }").unwrap();
     world.trust();
     assert_eq!(steps(&world.resolve()), Some(9));
     fs::write(&base, "name: acme/other\n").unwrap();
-    assert_eq!(steps(&world.resolve()), Some(5), "what it extends was changed");
+    assert_eq!(steps(&world.resolve()), Some(5), "an extended file was changed");
     fs::write(&base, "name: acme/base\n").unwrap();
     assert_eq!(steps(&world.resolve()), Some(9));
-    // The same bytes elsewhere are another file.
+    // A copy in another directory is another file.
     let elsewhere = world.workspace().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     fs::copy(world.file(), elsewhere.join("jackline.yaml")).unwrap();
@@ -172,8 +174,8 @@ fn trust_is_for_one_file_and_what_it_extends() {
 }
 
 #[test]
-fn a_grant_that_cannot_be_read_grants_nothing() {
-    let world = World::new(STEPS_9);
+fn an_unreadable_grant_grants_nothing() {
+    let world = RuntimeTest::new(STEPS_9);
     fs::write(world.user_file(), "limits: { steps: 5 }").unwrap();
     world.trust();
     let path = world.store.home().join("trust");
@@ -186,8 +188,8 @@ fn a_grant_that_cannot_be_read_grants_nothing() {
 }
 
 #[test]
-fn a_file_that_a_person_names_is_their_own_word() {
-    let world = World::new("");
+fn a_file_that_a_person_passes_is_trusted() {
+    let world = RuntimeTest::new("");
     fs::write(world.user_file(), "limits: { steps: 5, wall_seconds: 7 }").unwrap();
     let named = world.workspace().join("named.yaml");
     fs::write(&named, STEPS_9).unwrap();
@@ -195,20 +197,24 @@ fn a_file_that_a_person_names_is_their_own_word() {
     let definitions = world.definitions_under(Some(named), layers);
     let resolved = definitions.resolve(&world.workspace()).unwrap();
     assert_eq!(steps(&resolved), Some(9));
-    assert_eq!(resolved.definition.limits.wall_seconds.unwrap().max, 7, "theirs still applies");
+    assert_eq!(
+        resolved.definition.limits.wall_seconds.unwrap().max,
+        7,
+        "the user's layer still applies"
+    );
 }
 
 #[test]
-fn what_was_compiled_is_not_parsed_again() {
-    let world = World::new(&format!("extends: [./base.yaml]\n{STEPS_9}"));
+fn a_compiled_definition_is_not_parsed_again() {
+    let world = RuntimeTest::new(&format!("extends: [./base.yaml]\n{STEPS_9}"));
     let base = world.workspace().join("base.yaml");
     fs::write(&base, "name: acme/base\n").unwrap();
     fs::write(world.user_file(), "limits: { wall_seconds: 5 }").unwrap();
     let first = world.resolve();
-    world.forge(&first.checksum, &at_most(1));
-    assert_eq!(steps(&world.resolve()), Some(1), "it was parsed again");
+    world.replace_compiled(&first.checksum, &at_most(1));
+    assert_eq!(steps(&world.resolve()), Some(1), "the compiled form is used");
 
-    // What a file extends counts, whether or not the file itself was changed.
+    // A change of an extended file counts, even if the file itself is unchanged.
     fs::write(&base, "name: acme/other\n").unwrap();
     let second = world.resolve();
     assert_eq!(steps(&second), Some(9));
@@ -220,11 +226,11 @@ fn what_was_compiled_is_not_parsed_again() {
 }
 
 #[test]
-fn a_list_of_files_that_is_gone_or_odd_is_made_again() {
-    let world = World::new(&format!("extends: [./base.yaml]\n{STEPS_9}"));
+fn a_missing_or_invalid_file_list_is_created_again() {
+    let world = RuntimeTest::new(&format!("extends: [./base.yaml]\n{STEPS_9}"));
     fs::write(world.workspace().join("base.yaml"), "name: acme/base\n").unwrap();
     let first = world.resolve();
-    let lists = world.kept(".files");
+    let lists = world.cached_files(".files");
     assert_eq!(lists.len(), 1);
     let good = fs::read(&lists[0]).unwrap();
     let cut = good[..good.len() - 3].to_vec();
@@ -236,12 +242,12 @@ fn a_list_of_files_that_is_gone_or_odd_is_made_again() {
     }
     fs::remove_file(&lists[0]).unwrap();
     assert_eq!(world.resolve().checksum, first.checksum);
-    assert_eq!(world.kept(".files").len(), 1);
+    assert_eq!(world.cached_files(".files").len(), 1);
 }
 
 #[test]
-fn the_last_good_definition_stays_in_force_and_says_so() {
-    let world = World::new("limits: { steps: 1 }\n");
+fn the_last_good_definition_stays_in_force_with_a_warning() {
+    let world = RuntimeTest::new("limits: { steps: 1 }\n");
     let mut runtime = world.runtime();
     let first = answer(&mut runtime, r#"{"session":"a","event":"session_started"}"#);
     assert_eq!(first.warnings, Vec::<String>::new());
@@ -256,54 +262,54 @@ fn the_last_good_definition_stays_in_force_and_says_so() {
     );
     let warning = format!(
         "the definition does not load, and the last good one ({}) stays in force in session `b`: \
-         {reason}; mend it (`jackline check`)",
+         {reason}; fix the definition (`jackline check` shows the errors)",
         Digest::of(b"limits: { steps: 1 }\n")
     );
     assert_eq!(broken.warnings, [warning.as_str()]);
     let again = answer(&mut runtime, r#"{"session":"b","event":"session_started"}"#);
-    assert_eq!(again.warnings, Vec::<String>::new(), "once a session");
-    let note = Note::Fault { kind: FaultKind::Definition, reason: warning };
+    assert_eq!(again.warnings, Vec::<String>::new(), "one warning per session");
+    let note = JournalNote::Fault { kind: FaultKind::Definition, reason: warning };
     assert_eq!(world.records("b")[0].notes, [note]);
 
     send(&mut runtime, r#"{"session":"b","event":"prompt_submitted","text":"go"}"#);
-    assert_eq!(world.fact("b"), Some(DefinitionFact::Broken { reason }));
+    assert_eq!(world.definition_fact("b"), Some(DefinitionFact::Broken { reason }));
     let call = r#"{"session":"b","event":"tool_proposed","call":"c","tool":"t","args":{}}"#;
     assert_eq!(send(&mut runtime, call)["decision"], "allow");
     assert_eq!(send(&mut runtime, call)["decision"], "stop", "its limit is one step");
     world.prove("b");
 
-    // Mended, it is in force again.
+    // After the fix, the file is in force again.
     world.write(STEPS_9);
     assert_eq!((world.resolve().broken, steps(&world.resolve())), (None, Some(9)));
 }
 
 #[test]
 fn without_a_last_good_definition_nothing_runs() {
-    let world = World::new("limitz: {}\n");
+    let world = RuntimeTest::new("limitz: {}\n");
     let mut runtime = world.runtime();
     let verdict = send(&mut runtime, r#"{"event":"session_started"}"#);
     assert_eq!(
         (&verdict["decision"], &verdict["error"]["kind"]),
         (&"deny".into(), &"definition".into())
     );
-    // Another workspace's is none of this one's.
+    // The last good definition of another workspace does not count.
     let other = world.workspace().join("other");
     fs::create_dir(&other).unwrap();
     fs::write(other.join("jackline.yaml"), STEPS_9).unwrap();
     world.definitions().resolve(&other).unwrap();
     assert!(world.definitions().resolve(&world.workspace()).is_err());
-    // Neither is one whose compiled form is gone.
+    // Nor does one whose compiled form is missing.
     world.write(STEPS_9);
     world.resolve();
     world.write("limitz: {}\n");
     assert_eq!(steps(&world.resolve()), Some(9));
-    world.kept(".compiled").iter().for_each(|file| fs::remove_file(file).unwrap());
+    world.cached_files(".compiled").iter().for_each(|file| fs::remove_file(file).unwrap());
     assert!(world.definitions().resolve(&world.workspace()).is_err());
 }
 
 #[test]
-fn any_layer_that_breaks_leaves_the_last_good_whole() {
-    let world = World::new(&format!("extends: [./base.yaml]\n{STEPS_9}"));
+fn any_broken_layer_keeps_the_whole_last_good_definition() {
+    let world = RuntimeTest::new(&format!("extends: [./base.yaml]\n{STEPS_9}"));
     let base = world.workspace().join("base.yaml");
     fs::write(&base, "name: acme/base\n").unwrap();
     fs::write(world.user_file(), "limits: { steps: 5 }").unwrap();
@@ -312,7 +318,7 @@ fn any_layer_that_breaks_leaves_the_last_good_whole() {
         let resolved = world.resolve();
         assert_eq!((resolved.checksum, steps(&resolved)), (good.checksum, Some(5)), "{what}");
         assert_eq!(resolved.files.len(), 3, "{what}");
-        let instead = world.definitions().in_force_instead(None, &world.workspace());
+        let instead = world.definitions().fallback_checksum(None, &world.workspace());
         assert_eq!(instead, Some(good.checksum));
         resolved.broken.unwrap()
     };
@@ -327,20 +333,20 @@ fn any_layer_that_breaks_leaves_the_last_good_whole() {
 }
 
 #[test]
-fn a_last_good_definition_does_not_outlive_the_trust_it_rests_on() {
-    let world = World::new(STEPS_9);
+fn a_last_good_definition_ends_with_its_trust() {
+    let world = RuntimeTest::new(STEPS_9);
     fs::write(world.user_file(), "limits: { steps: 5 }").unwrap();
     world.trust();
     assert_eq!(steps(&world.resolve()), Some(9));
     world.write("limitz: {}\n");
     assert_eq!(steps(&world.resolve()), Some(9));
-    Trust::of(world.state_home()).revoke(&world.file().canonicalize().unwrap()).unwrap();
+    TrustStore::of(world.state_home()).revoke(&world.file().canonicalize().unwrap()).unwrap();
     assert!(world.definitions().resolve(&world.workspace()).is_err());
 }
 
 #[test]
-fn what_a_person_named_is_not_the_last_good_of_what_was_found() {
-    let world = World::new(STEPS_9);
+fn a_passed_file_is_not_the_last_good_of_a_found_one() {
+    let world = RuntimeTest::new(STEPS_9);
     fs::write(world.user_file(), "limits: { steps: 5 }").unwrap();
     let layers = LayerFiles { managed: None, user: Some(world.user_file()) };
     let named = world.definitions_under(Some(world.file()), layers);
@@ -351,8 +357,8 @@ fn what_a_person_named_is_not_the_last_good_of_what_was_found() {
 }
 
 #[test]
-fn an_open_session_hears_what_becomes_of_its_files() {
-    let world = World::new(&format!("extends: [./base.yaml]\n{STEPS_9}"));
+fn an_open_session_notices_changes_of_its_files() {
+    let world = RuntimeTest::new(&format!("extends: [./base.yaml]\n{STEPS_9}"));
     let source = fs::read_to_string(world.file()).unwrap();
     let base = world.workspace().join("base.yaml");
     fs::write(&base, "name: acme/base\n").unwrap();
@@ -360,7 +366,7 @@ fn an_open_session_hears_what_becomes_of_its_files() {
     send(&mut runtime, r#"{"event":"session_started"}"#);
     let mut fact = || {
         send(&mut runtime, PROMPT);
-        world.fact("s").unwrap()
+        world.definition_fact("s").unwrap()
     };
     assert_eq!(fact(), DefinitionFact::Same);
     let broken = |fact: DefinitionFact, part: &str| match fact {
@@ -374,12 +380,12 @@ fn an_open_session_hears_what_becomes_of_its_files() {
     assert_eq!(fact(), DefinitionFact::Same);
     fs::write(&base, "nam: acme/base\n").unwrap();
     broken(fact(), "unknown key `nam`");
-    // What it extends is mended, and the file itself is as it was.
+    // The extended file is valid again, and the file itself is unchanged.
     fs::write(&base, "name: acme/other\n").unwrap();
     assert!(matches!(fact(), DefinitionFact::Changed { .. }));
     fs::write(&base, "name: acme/base\n").unwrap();
     assert_eq!(fact(), DefinitionFact::Same);
-    // A layer above is a part of it, too.
+    // A layer above is part of the definition, too.
     fs::write(world.user_file(), "limits: { steps: 5 }").unwrap();
     assert!(matches!(fact(), DefinitionFact::Changed { .. }));
     fs::remove_file(world.user_file()).unwrap();
@@ -390,14 +396,14 @@ fn an_open_session_hears_what_becomes_of_its_files() {
 }
 
 #[test]
-fn a_session_knows_its_place() {
-    let world = World::new(&format!("extends: [./base.yaml]\n{STEPS_9}"));
+fn a_session_records_its_location() {
+    let world = RuntimeTest::new(&format!("extends: [./base.yaml]\n{STEPS_9}"));
     let base = world.workspace().join("base.yaml");
     fs::write(&base, "").unwrap();
     fs::write(world.user_file(), "").unwrap();
     send(&mut world.runtime(), r#"{"event":"session_started"}"#);
     let entry = world.store.entry(&SessionId::parse("s").unwrap()).unwrap().unwrap();
-    let place = entry.opened().unwrap().place.clone();
+    let place = entry.opening().unwrap().place.clone();
     assert_eq!(place.workspace, Some(real(&world.workspace())));
     assert_eq!(place.state_home, Some(real(world.store.home())));
     assert_eq!(place.definition, [&world.file(), &base, &world.user_file()].map(|f| real(f)));

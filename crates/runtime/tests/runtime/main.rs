@@ -1,4 +1,4 @@
-//! The runtime as a library: what is around a decision.
+//! Tests of the runtime as a library: everything around a decision.
 
 #![expect(
     clippy::unwrap_used,
@@ -8,13 +8,13 @@
 )]
 
 mod controls;
+mod disturbed_store;
 mod extensions;
 mod fact_sources;
 mod faults;
 mod gate;
-mod given_back;
 mod layers;
-mod meddling;
+mod protected_files;
 mod rebuild;
 mod redaction;
 mod reload;

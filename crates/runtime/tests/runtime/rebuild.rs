@@ -3,12 +3,12 @@
 use std::fs;
 use std::sync::Arc;
 
-use jackline_journal::Note;
+use jackline_journal::JournalNote;
 use jackline_runtime::Runtime;
 use serde_json::json;
 
-use crate::meddling::{Meddler, Meddling};
-use crate::support::{World, send};
+use crate::disturbed_store::{Disturbances, DisturbedStore};
+use crate::support::{RuntimeTest, send};
 
 const DEFINITION: &str = "\
 policies: [ sequential_dependency: { deploy: [ { tool: lint, fresh: true } ] } ]
@@ -16,10 +16,10 @@ completion: { files: [report.md] }
 limits: { steps: { max: 1000000 }, total_tokens: { max: 100000000, soft: true } }
 ";
 
-/// How often a record carries a snapshot.
+/// How often a record contains a snapshot.
 const SNAPSHOT_EVERY: u64 = 4096;
 
-/// Plays `count` events that touch every part of the state.
+/// Sends `count` events that affect every part of the state.
 fn play(runtime: &mut Runtime, count: u64) {
     let tools = ["lint", "write_file", "deploy", "read_file", "bash"];
     for n in 0..count {
@@ -43,17 +43,17 @@ fn play(runtime: &mut Runtime, count: u64) {
 }
 
 #[test]
-fn a_state_that_is_gone_is_rebuilt_the_same_after_ten_thousand_events() {
-    let world = World::new(DEFINITION);
+fn a_missing_state_is_rebuilt_the_same_after_ten_thousand_events() {
+    let world = RuntimeTest::new(DEFINITION);
     play(&mut world.runtime(), 10_000);
     let summary = world.summary("s");
     assert_eq!(summary.seq, 10_000);
     let state = world.directory("s").join("state");
     fs::remove_file(&state).unwrap();
-    // For those who only look.
+    // For readers.
     assert_eq!(world.summary("s"), summary);
 
-    // And for the next event: a copy that kept its state decides the same.
+    // And for the next event: a copy with its saved state decides the same.
     let verdict = send(&mut world.runtime(), r#"{"event":"stop_proposed"}"#);
     assert_eq!(verdict["seq"], 10_001);
     let rebuilt = world.summary("s");
@@ -65,7 +65,7 @@ fn a_state_that_is_gone_is_rebuilt_the_same_after_ten_thousand_events() {
 
 #[test]
 fn a_state_whose_slots_are_both_damaged_is_rebuilt() {
-    let world = World::new(DEFINITION);
+    let world = RuntimeTest::new(DEFINITION);
     play(&mut world.runtime(), 40);
     let summary = world.summary("s");
     let path = world.directory("s").join("state");
@@ -84,7 +84,7 @@ fn a_state_whose_slots_are_both_damaged_is_rebuilt() {
 
 #[test]
 fn one_damaged_slot_costs_one_record_of_folding() {
-    let world = World::new(DEFINITION);
+    let world = RuntimeTest::new(DEFINITION);
     play(&mut world.runtime(), 41);
     let summary = world.summary("s");
     let path = world.directory("s").join("state");
@@ -102,7 +102,7 @@ fn one_damaged_slot_costs_one_record_of_folding() {
 #[test]
 fn a_torn_tail_is_repaired_and_noted_with_the_next_record() {
     use std::io::Write as _;
-    let world = World::new(DEFINITION);
+    let world = RuntimeTest::new(DEFINITION);
     play(&mut world.runtime(), 10);
     let before = world.lines("s");
     let mut journal = fs::OpenOptions::new().append(true).open(world.journal("s")).unwrap();
@@ -110,13 +110,13 @@ fn a_torn_tail_is_repaired_and_noted_with_the_next_record() {
     let torn = before[5].len() as u64 / 2;
     send(&mut world.runtime(), r#"{"event":"session_ended"}"#);
     assert_eq!(world.lines("s")[..11], before);
-    assert_eq!(world.records("s").last().unwrap().notes, [Note::Repaired { bytes: torn }]);
+    assert_eq!(world.records("s").last().unwrap().notes, [JournalNote::Repaired { bytes: torn }]);
     world.prove("s");
 }
 
 #[test]
-fn a_resend_is_answered_from_the_journal_whatever_became_of_the_caches() {
-    let world = World::new(DEFINITION);
+fn a_resend_is_answered_from_the_journal_without_the_caches() {
+    let world = RuntimeTest::new(DEFINITION);
     let line = r#"{"event":"tool_proposed","id":"e1","call":"c1","tool":"deploy","args":{}}"#;
     let first = send(&mut world.runtime(), line);
     play(&mut world.runtime(), 30);
@@ -127,14 +127,14 @@ fn a_resend_is_answered_from_the_journal_whatever_became_of_the_caches() {
     }
     fs::remove_dir_all(world.store.home().join("definitions")).unwrap();
     assert_eq!(send(&mut world.runtime(), line), first, "without compiled definitions");
-    assert_eq!(world.lines("s"), lines, "nothing was decided again");
+    assert_eq!(world.lines("s"), lines, "there is no second decision");
     world.prove("s");
 }
 
-/// A number is the same number after it was written down, whatever its digits.
+/// A recorded number is read back as the same number, for all digits.
 #[test]
 fn a_resend_of_any_number_is_recognised() {
-    let world = World::new("");
+    let world = RuntimeTest::new("");
     let mut runtime = world.runtime();
     for (n, number) in [
         "0.1",
@@ -157,8 +157,8 @@ fn a_resend_of_any_number_is_recognised() {
 }
 
 #[test]
-fn an_id_that_comes_back_with_another_event_is_refused() {
-    let world = World::new("");
+fn an_id_of_another_event_is_refused() {
+    let world = RuntimeTest::new("");
     let mut runtime = world.runtime();
     send(&mut runtime, r#"{"event":"tool_proposed","id":"e1","call":"c1","tool":"t","args":{}}"#);
     let other = r#"{"event":"tool_proposed","id":"e1","call":"c2","tool":"t","args":{}}"#;
@@ -166,16 +166,15 @@ fn an_id_that_comes_back_with_another_event_is_refused() {
     assert_eq!(verdict["decision"], "deny");
     assert_eq!(
         verdict["error"],
-        json!({"kind": "id_reused", "reason": "event id `e1` was used before, for another event; give every event an id of its own"})
+        json!({"kind": "id_reused", "reason": "event id `e1` was already used for another event; give every event its own id"})
     );
     assert_eq!(world.records("s").len(), 1);
 }
 
-/// "A snapshot record every 4,096 bounds a rebuild": nothing before it is
-/// folded or even read as a record.
+/// A snapshot in every 4,096th record bounds a rebuild: earlier records are not read or applied.
 #[test]
 fn a_rebuild_begins_at_the_latest_snapshot() {
-    let world = World::new(DEFINITION);
+    let world = RuntimeTest::new(DEFINITION);
     play(&mut world.runtime(), SNAPSHOT_EVERY + 20);
     let snapshots: Vec<u64> = world
         .records("s")
@@ -188,15 +187,16 @@ fn a_rebuild_begins_at_the_latest_snapshot() {
     fs::remove_file(world.directory("s").join("state")).unwrap();
 
     let at = SNAPSHOT_EVERY;
-    let meddler = Arc::new(Meddler::default());
-    let watched = Meddling { inner: world.store.clone(), meddler: Arc::clone(&meddler) };
-    let verdict = send(&mut world.runtime_on(watched), r#"{"event":"session_started"}"#);
+    let meddler = Arc::new(Disturbances::default());
+    let disturbed =
+        DisturbedStore { inner: world.store.clone(), disturbances: Arc::clone(&meddler) };
+    let verdict = send(&mut world.runtime_on(disturbed), r#"{"event":"session_started"}"#);
     assert_eq!(verdict["seq"], summary.seq + 1);
     world.prove("s");
     let reads = meddler.reads.lock().unwrap().clone();
     assert!(!reads.is_empty());
     assert!(
         reads.iter().all(|from| *from >= at),
-        "the snapshot begins at {at}, read from {reads:?}"
+        "the snapshot is at {at}, but reads began at {reads:?}"
     );
 }

@@ -1,13 +1,13 @@
-//! Secrets never reach the disk, and what is decided without them replays.
+//! Secrets never reach the disk, and decisions without them replay.
 
 use std::fs;
 
-use jackline_journal::Note;
+use jackline_journal::JournalNote;
 use serde_json::json;
 
-use crate::support::{World, files, send};
+use crate::support::{RuntimeTest, files, send};
 
-/// A secret of each kind, as an agent might let it slip.
+/// A secret of each kind, as an agent might reveal it.
 const SECRETS: [&str; 5] = [
     "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8",
     "AKIAIOSFODNN7EXAMPLE",
@@ -16,14 +16,14 @@ const SECRETS: [&str; 5] = [
     "hunter2hunter2",
 ];
 
-/// A text that holds all of them.
+/// A text that contains all of them.
 fn slip() -> String {
     let [github, aws, anthropic, jwt, password] = SECRETS;
     format!("use {github} with {aws} or {anthropic}; Bearer {jwt}; DB_PASSWORD={password} make")
 }
 
-/// The files under the state home that hold a secret.
-fn leaks(world: &World) -> Vec<String> {
+/// The files below the state home that contain a secret.
+fn leaks(world: &RuntimeTest) -> Vec<String> {
     let mut leaks = Vec::new();
     for file in files(world.store.home()) {
         let bytes = fs::read(&file).unwrap();
@@ -39,7 +39,7 @@ fn leaks(world: &World) -> Vec<String> {
 
 #[test]
 fn no_payload_leaves_a_secret_in_any_file() {
-    let world = World::new("completion: { files: [report.md] }");
+    let world = RuntimeTest::new("completion: { files: [report.md] }");
     let mut runtime = world.runtime();
     let (slip, password) = (slip(), SECRETS[4]);
     let long = format!("{}\n{slip}\n{}", "x".repeat(50_000), "y".repeat(50_000));
@@ -72,12 +72,12 @@ fn no_payload_leaves_a_secret_in_any_file() {
     }
     assert_eq!(world.records("s").len(), events.len());
     assert_eq!(leaks(&world), [""; 0]);
-    // The blobs hold the rest of what was said.
+    // The blobs contain the rest of the texts.
     assert!(fs::read_dir(world.store.home().join("blobs")).unwrap().count() > 0);
     world.prove("s");
 }
 
-/// Whatever else a client sends as free text ends up in the same files.
+/// All other free text of a client is stored in the same files.
 #[test]
 fn no_other_text_leaves_a_secret_in_any_file() {
     let slip = slip();
@@ -90,7 +90,7 @@ fn no_other_text_leaves_a_secret_in_any_file() {
         ("an iteration's task", json!({"event": "iteration_ended", "task": slip})),
         ("an iteration's phase", json!({"event": "iteration_ended", "phase": slip})),
         ("an iteration's build", json!({"event": "iteration_ended", "build": slip})),
-        ("who controls", json!({"event": "control", "action": "pause", "by": slip})),
+        ("the person who controls", json!({"event": "control", "action": "pause", "by": slip})),
         ("an attempt's stage", json!({"event": "attempt_stage", "attempt": "a", "stage": slip})),
         ("an output's name", json!({"event": "output_proposed", "name": slip})),
         ("an advisor's model", json!({"event": "advisor_answered", "model": slip})),
@@ -100,7 +100,7 @@ fn no_other_text_leaves_a_secret_in_any_file() {
     let leaking: Vec<&str> = cases
         .iter()
         .filter(|(_, event)| {
-            let world = World::new("");
+            let world = RuntimeTest::new("");
             send(&mut world.runtime(), &event.to_string());
             !leaks(&world).is_empty()
         })
@@ -109,13 +109,13 @@ fn no_other_text_leaves_a_secret_in_any_file() {
     assert_eq!(leaking, [""; 0]);
 }
 
-/// What was wrong with a line is noted in the words of the line.
+/// The note about an invalid line quotes the line.
 #[test]
 fn a_note_leaves_no_secret_in_any_file() {
-    let world = World::new("");
+    let world = RuntimeTest::new("");
     let mut runtime = world.runtime();
     let reason = format!("unknown event `{}`", SECRETS[0]);
-    runtime.note(Note::Malformed { line: 1, reason });
+    runtime.add_journal_note(JournalNote::Malformed { line: 1, reason });
     send(&mut runtime, r#"{"event":"session_started"}"#);
     assert_eq!(world.records("s")[0].notes.len(), 1);
     assert_eq!(leaks(&world), [""; 0]);
@@ -123,17 +123,17 @@ fn a_note_leaves_no_secret_in_any_file() {
 
 #[test]
 fn a_definition_may_switch_redaction_off() {
-    let world = World::new("journal: { redact: off }");
+    let world = RuntimeTest::new("journal: { redact: off }");
     send(&mut world.runtime(), &json!({"event": "prompt_submitted", "text": slip()}).to_string());
-    // In the journal, and in the goal that the state keeps.
+    // In the journal, and in the goal inside the saved state.
     assert_eq!(leaks(&world).len(), 2 * SECRETS.len());
     world.prove("s");
 }
 
-/// A resend carries its secret again, and is still the same event.
+/// A resend contains its secret again, and is still recognised as the same event.
 #[test]
 fn a_resend_with_a_secret_is_recognised() {
-    let world = World::new("");
+    let world = RuntimeTest::new("");
     let mut runtime = world.runtime();
     let event = json!({"event": "tool_proposed", "id": "e", "call": "c", "tool": "bash",
         "args": {"command": slip()}});

@@ -1,10 +1,11 @@
-//! A journal proves its verdicts, and says who is to blame where it does not.
+//! A journal proves its verdicts. If it does not, a replay says whether the version or the journal
+//! is the cause.
 
-use jackline_analysis::{Difference, Replay, ReplayReport};
+use jackline_analysis::{Replay, ReplayReport, VerdictDifference};
 use jackline_engine::{Digest, ENGINE_VERSION, SEMANTICS};
 use jackline_journal::{JournalView, check_line, seal};
 
-use crate::support::{World, call, replay, send};
+use crate::support::{RuntimeTest, call, replay, send};
 
 const DEFINITION: &str = "\
 policies: [ sequential_dependency: { deploy: [lint] } ]
@@ -12,9 +13,9 @@ completion: { files: [report.md] }
 limits: { steps: 6 }
 ";
 
-/// The lines of a journal, and where its definition can be loaded.
+/// The lines of a journal, and its view, which loads the definition.
 fn journal() -> (Vec<Vec<u8>>, JournalView) {
-    let world = World::new(DEFINITION);
+    let world = RuntimeTest::new(DEFINITION);
     let mut runtime = world.runtime();
     send(&mut runtime, r#"{"event":"session_started"}"#);
     call(&mut runtime, "c1", "deploy");
@@ -26,12 +27,12 @@ fn journal() -> (Vec<Vec<u8>>, JournalView) {
     call(&mut runtime, "c6", "lint");
     world.prove("s");
     let (lines, view) = (world.lines("s"), world.view("s"));
-    // Loaded now, because the files of this test go with it.
+    // Loads the definition now, because this test removes its files at the end.
     view.parse(&lines[0]).unwrap();
     (lines, view)
 }
 
-/// The journal with one record changed and everything after it sealed again.
+/// The journal with one changed record, and with new seals from there on.
 pub(crate) fn resealed(lines: &[Vec<u8>], seq: usize, from: &str, to: &str) -> Vec<Vec<u8>> {
     let mut prev = Digest::ZERO;
     lines
@@ -64,7 +65,7 @@ fn one_difference(events: u64, by: &'static str, semantics: u32) -> ReplayReport
         same: events - 1,
         differ_by_version: u64::from(by == "version"),
         differ_by_fault: u64::from(by == "fault"),
-        differences: vec![Difference {
+        differences: vec![VerdictDifference {
             seq: 3,
             by,
             engine: ENGINE_VERSION.to_owned(),
@@ -81,19 +82,19 @@ fn a_journal_proves_every_verdict() {
     let events = lines.len() as u64 - 1;
     let proven = ReplayReport { events, same: events, ..ReplayReport::default() };
     assert_eq!(replay(Replay::default(), &view, &lines), proven);
-    // Sealing again what is already right changes no byte.
+    // Sealing unchanged lines again changes no byte.
     assert_eq!(resealed(&lines, 1, "", ""), lines);
-    // An engine that means something else and decides the same proves it too.
+    // An engine with other semantics and the same decisions proves the journal too.
     assert_eq!(replay(Replay::with_semantics(SEMANTICS + 1), &view, &lines), proven);
 }
 
 #[test]
 fn a_verdict_that_was_changed_and_sealed_again_differs_by_fault() {
     let (lines, view) = journal();
-    let forged = resealed(&lines, 3, RECORDED, FORGED);
+    let tampered = resealed(&lines, 3, RECORDED, FORGED);
     let events = lines.len() as u64 - 1;
     assert_eq!(
-        replay(Replay::default(), &view, &forged),
+        replay(Replay::default(), &view, &tampered),
         one_difference(events, "fault", SEMANTICS)
     );
 }
@@ -102,16 +103,16 @@ fn a_verdict_that_was_changed_and_sealed_again_differs_by_fault() {
 fn a_verdict_of_another_version_differs_by_version() {
     let (lines, view) = journal();
     let events = lines.len() as u64 - 1;
-    let forged = resealed(&lines, 3, RECORDED, FORGED);
+    let tampered = resealed(&lines, 3, RECORDED, FORGED);
     let other = SEMANTICS + 41;
-    // An engine whose verdicts mean something else reads this journal,
+    // An engine with other semantics reads this journal.
     assert_eq!(
-        replay(Replay::with_semantics(other), &view, &forged),
+        replay(Replay::with_semantics(other), &view, &tampered),
         one_difference(events, "version", SEMANTICS)
     );
-    // and this engine reads the journal of another.
+    // This engine reads the journal of another.
     let theirs = resealed(
-        &forged,
+        &tampered,
         3,
         &format!(r#""semantics":{SEMANTICS},"#),
         &format!(r#""semantics":{other},"#),
@@ -119,16 +120,15 @@ fn a_verdict_of_another_version_differs_by_version() {
     assert_eq!(replay(Replay::default(), &view, &theirs), one_difference(events, "version", other));
 }
 
-/// What happened is what is folded in, so one forged verdict spoils only what
-/// depends on it.
+/// A replay applies the recorded verdicts, so a changed verdict affects only records that depend on
+/// it.
 #[test]
-fn what_follows_a_changed_verdict_is_replayed_on_what_was_recorded() {
+fn records_after_a_changed_verdict_are_replayed_as_recorded() {
     let (lines, view) = journal();
-    // The denial of `deploy` becomes a permission; its result never came, so
-    // nothing else changes.
-    let forged =
+    // The denial of `deploy` becomes an allow. Its result never came, so nothing else changes.
+    let tampered =
         resealed(&lines, 2, r#""decision":"deny","enforced":true"#, r#""decision":"allow""#);
-    let report = replay(Replay::default(), &view, &forged);
+    let report = replay(Replay::default(), &view, &tampered);
     let differing: Vec<u64> = report.differences.iter().map(|difference| difference.seq).collect();
     assert_eq!(differing, [2]);
 }
@@ -137,9 +137,9 @@ fn what_follows_a_changed_verdict_is_replayed_on_what_was_recorded() {
 fn a_journal_without_its_opening_proves_nothing() {
     let (lines, view) = journal();
     let mut replay = Replay::default();
-    let error = replay.line(&view, &lines[1]).unwrap_err();
+    let error = replay.replay_line(&view, &lines[1]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "record 1 can't be understood: it comes before the record that opens the session"
+        "can't parse record 1: it comes before the record that opens the session"
     );
 }

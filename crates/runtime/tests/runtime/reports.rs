@@ -1,4 +1,4 @@
-//! Whether a report that is gone was removed by a person.
+//! Tests whether a missing report counts as removed by a person.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use jackline_runtime::Runtime;
 use serde_json::Value;
 
-use crate::support::{World, send};
+use crate::support::{RuntimeTest, send};
 
 const BLOCKER: &str = ".jackline/BLOCKER_REPORT.md";
 
@@ -29,7 +29,7 @@ fn finish(runtime: &mut Runtime, session: &str, call: &str) -> Value {
     say(runtime, session, &event)
 }
 
-/// Blocks a session by iterations that bring nothing.
+/// Pauses a session by iterations without progress.
 fn block(runtime: &mut Runtime, session: &str) {
     say(runtime, session, r#"{"event":"prompt_submitted","text":"go"}"#);
     for _ in 0..3 {
@@ -38,20 +38,20 @@ fn block(runtime: &mut Runtime, session: &str) {
     assert_eq!(propose(runtime, session, "blocked")["decision"], "pause");
 }
 
-/// Times have milliseconds, and these stories have to be told in order.
+/// Times have a resolution of milliseconds, and these events need different times.
 fn pass_time() {
     std::thread::sleep(std::time::Duration::from_millis(5));
 }
 
-fn names(world: &World, session: &str) -> bool {
+fn names(world: &RuntimeTest, session: &str) -> bool {
     let text = fs::read_to_string(world.workspace().join(BLOCKER)).unwrap_or_default();
     text.contains(&format!("Session `{session}`"))
 }
 
 #[test]
-fn what_vanishes_in_a_call_of_another_session_is_written_again() {
+fn a_report_that_vanishes_during_another_sessions_call_is_written_again() {
     for comes_back in [false, true] {
-        let world = World::new(PROGRESS);
+        let world = RuntimeTest::new(PROGRESS);
         let mut runtime = world.runtime();
         block(&mut runtime, "s1");
         assert_eq!(propose(&mut runtime, "s2", "c1")["decision"], "allow");
@@ -63,9 +63,9 @@ fn what_vanishes_in_a_call_of_another_session_is_written_again() {
         let verdict = propose(&mut runtime, "s1", "c2");
         assert_eq!(verdict["decision"], "pause");
         let message = verdict["violations"][0]["message"].as_str().unwrap();
-        assert!(message.contains("the session `s2` of this workspace was at work"), "{message}");
+        assert!(message.contains("the session `s2` of this workspace was active"), "{message}");
         assert!(names(&world, "s1"));
-        // Once nobody is at work, it was a person.
+        // Once no session is active, a person removed the report.
         finish(&mut runtime, "s2", "c1");
         pass_time();
         propose(&mut runtime, "s1", "c3");
@@ -76,9 +76,9 @@ fn what_vanishes_in_a_call_of_another_session_is_written_again() {
 }
 
 #[test]
-fn a_removed_report_concerns_the_session_whose_it_was() {
+fn a_removed_report_concerns_its_own_session() {
     for order in [["s1", "s2"], ["s2", "s1"]] {
-        let world = World::new(PROGRESS);
+        let world = RuntimeTest::new(PROGRESS);
         let mut runtime = world.runtime();
         block(&mut runtime, "s1");
         block(&mut runtime, "s2");
@@ -100,11 +100,11 @@ fn a_removed_report_concerns_the_session_whose_it_was() {
 }
 
 #[test]
-fn what_is_not_plainly_missing_was_not_removed() {
-    type Change = fn(&World);
+fn a_report_at_an_obstructed_path_does_not_count_as_removed() {
+    type Change = fn(&RuntimeTest);
     let changes: [(&str, Change, Change); 5] = [
         (
-            "`.jackline` is no directory",
+            "`.jackline` is not a directory",
             |world| {
                 fs::rename(world.workspace(), world.workspace().with_extension("away")).unwrap();
             },
@@ -113,7 +113,7 @@ fn what_is_not_plainly_missing_was_not_removed() {
             },
         ),
         (
-            "it can't be looked at",
+            "its path can't be read",
             |world| {
                 fs::remove_dir_all(world.workspace().join(".jackline")).unwrap();
                 fs::write(world.workspace().join(".jackline"), "").unwrap();
@@ -121,7 +121,7 @@ fn what_is_not_plainly_missing_was_not_removed() {
             |world| fs::remove_file(world.workspace().join(".jackline")).unwrap(),
         ),
         (
-            "a directory lies there",
+            "a directory is at its path",
             |world| {
                 fs::remove_file(world.workspace().join(BLOCKER)).unwrap();
                 fs::create_dir(world.workspace().join(BLOCKER)).unwrap();
@@ -129,7 +129,7 @@ fn what_is_not_plainly_missing_was_not_removed() {
             |_| {},
         ),
         (
-            "a link lies there",
+            "a link is at its path",
             |world| {
                 fs::remove_file(world.workspace().join(BLOCKER)).unwrap();
                 symlink("nowhere", world.workspace().join(BLOCKER)).unwrap();
@@ -137,13 +137,13 @@ fn what_is_not_plainly_missing_was_not_removed() {
             |_| {},
         ),
         (
-            "`.jackline` is no directory",
+            "`.jackline` is not a directory",
             |world| fs::remove_dir_all(world.workspace().join(".jackline")).unwrap(),
             |_| {},
         ),
     ];
     for (why, change, undo) in changes {
-        let world = World::new(PROGRESS);
+        let world = RuntimeTest::new(PROGRESS);
         let mut runtime = world.runtime();
         block(&mut runtime, "s1");
         change(&world);
@@ -154,7 +154,7 @@ fn what_is_not_plainly_missing_was_not_removed() {
         undo(&world);
         assert_eq!(propose(&mut runtime, "s1", "c2")["decision"], "pause", "{why}");
         let mode = fs::symlink_metadata(world.workspace().join(BLOCKER)).unwrap().permissions();
-        assert_eq!(mode.mode() & 0o777, 0o600, "{why}: it was written again");
+        assert_eq!(mode.mode() & 0o777, 0o600, "{why}: the report was written again");
         fs::remove_file(world.workspace().join(BLOCKER)).unwrap();
         assert_eq!(propose(&mut runtime, "s1", "c3")["decision"], "allow", "{why}");
         world.prove("s1");

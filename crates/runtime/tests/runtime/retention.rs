@@ -1,4 +1,4 @@
-//! Old sessions make room for new ones, and nothing that is at work is lost.
+//! Old sessions make room for new ones, and no session that runs is removed.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
@@ -8,9 +8,9 @@ use std::time::{Duration, SystemTime};
 use jackline_engine::{Digest, SessionId, Timestamp};
 use jackline_journal::{Retention, Store as _};
 
-use crate::support::{World, answer, send};
+use crate::support::{RuntimeTest, answer, send};
 
-/// No session was removed.
+/// The list without any removed session.
 const NONE: [SessionId; 0] = [];
 
 fn id(session: &str) -> SessionId {
@@ -19,40 +19,40 @@ fn id(session: &str) -> SessionId {
 
 const DAY: u64 = 24 * 60 * 60;
 
-/// A day well away from the clock on the wall, which must not matter.
+/// A day far from the wall clock, which must not matter.
 const TODAY: u64 = 1_000 * DAY;
 
 fn now() -> Timestamp {
     Timestamp::from_ms(i64::try_from(TODAY * 1000).unwrap())
 }
 
-fn keep(world: &World, bytes: u64) -> Retention {
+fn retention(world: &RuntimeTest, bytes: u64) -> Retention {
     let workspace = world.workspace().canonicalize().unwrap().display().to_string();
     Retention { workspace, bytes, days: 30 }
 }
 
-/// Sets when a file was last written.
-fn written(path: &PathBuf, days_ago: u64) {
+/// Sets the modification time of a file.
+fn set_modified(path: &PathBuf, days_ago: u64) {
     let at = SystemTime::UNIX_EPOCH + Duration::from_secs(TODAY - days_ago * DAY);
     File::options().write(true).open(path).unwrap().set_modified(at).unwrap();
 }
 
 /// A session with one large record, written some days ago.
-fn session(world: &World, name: &str, days_ago: u64) {
+fn session(world: &RuntimeTest, name: &str, days_ago: u64) {
     let line = format!(
         r#"{{"session":"{name}","event":"prompt_submitted","text":"{}"}}"#,
         "x".repeat(30_000)
     );
     send(&mut world.runtime(), &line);
-    written(&world.journal(name), days_ago);
+    set_modified(&world.journal(name), days_ago);
 }
 
 #[test]
-fn a_session_older_than_its_definition_says_is_removed() {
-    let world = World::new("journal: { retain_days: 7 }");
+fn a_session_beyond_its_retention_is_removed() {
+    let world = RuntimeTest::new("journal: { retain_days: 7 }");
     session(&world, "old", 8);
     session(&world, "young", 6);
-    let removed = world.store.prune(&keep(&world, u64::MAX), now()).unwrap();
+    let removed = world.store.prune(&retention(&world, u64::MAX), now()).unwrap();
     assert_eq!(removed, [id("old")]);
     assert!(!world.directory("old").exists());
     world.prove("young");
@@ -60,7 +60,7 @@ fn a_session_older_than_its_definition_says_is_removed() {
 
 #[test]
 fn the_oldest_sessions_make_room_above_a_size() {
-    let world = World::new("");
+    let world = RuntimeTest::new("");
     for (name, days_ago) in [("a", 4), ("b", 3), ("c", 2), ("d", 1)] {
         session(&world, name, days_ago);
     }
@@ -74,7 +74,7 @@ fn the_oldest_sessions_make_room_above_a_size() {
             .sum()
     };
     let room = bytes("c") + bytes("d");
-    let removed = world.store.prune(&keep(&world, room), now()).unwrap();
+    let removed = world.store.prune(&retention(&world, room), now()).unwrap();
     assert_eq!(removed, [id("a"), id("b")]);
     world.prove("c");
     world.prove("d");
@@ -82,17 +82,17 @@ fn the_oldest_sessions_make_room_above_a_size() {
 
 #[test]
 fn the_newest_session_stays_whatever_its_size() {
-    let world = World::new("");
+    let world = RuntimeTest::new("");
     session(&world, "a", 2);
     session(&world, "b", 1);
-    let removed = world.store.prune(&keep(&world, 1), now()).unwrap();
+    let removed = world.store.prune(&retention(&world, 1), now()).unwrap();
     assert_eq!(removed, [id("a")]);
-    assert!(world.opened("b"));
+    assert!(world.is_opened("b"));
 }
 
 #[test]
 fn another_workspace_is_not_asked_to_make_room() {
-    let world = World::new("");
+    let world = RuntimeTest::new("");
     session(&world, "a", 2);
     session(&world, "b", 1);
     let elsewhere = Retention { workspace: "/elsewhere".to_owned(), bytes: 1, days: 30 };
@@ -100,37 +100,37 @@ fn another_workspace_is_not_asked_to_make_room() {
 }
 
 #[test]
-fn a_session_that_is_held_is_kept() {
-    let world = World::new("");
+fn a_locked_session_is_not_removed() {
+    let world = RuntimeTest::new("");
     for name in ["held", "free", "new"] {
         session(&world, name, 40);
     }
     let mut log = world.store.open(&id("held")).unwrap();
     log.lock().unwrap();
-    written(&world.journal("new"), 1);
-    let removed = world.store.prune(&keep(&world, 1), now()).unwrap();
+    set_modified(&world.journal("new"), 1);
+    let removed = world.store.prune(&retention(&world, 1), now()).unwrap();
     assert_eq!(removed, [id("free")]);
     drop(log);
     world.prove("held");
 }
 
-/// Between two events nobody holds the lock, and yet the session is at work.
+/// Between two events the session is not locked, but still in use.
 #[test]
-fn a_session_that_is_open_somewhere_is_kept() {
-    let world = World::new("");
+fn an_open_session_is_not_removed() {
+    let world = RuntimeTest::new("");
     let mut at_work = world.runtime();
     send(&mut at_work, r#"{"session":"idle","event":"session_started"}"#);
-    written(&world.journal("idle"), 40);
-    assert_eq!(world.store.prune(&keep(&world, 1), now()).unwrap(), NONE);
+    set_modified(&world.journal("idle"), 40);
+    assert_eq!(world.store.prune(&retention(&world, 1), now()).unwrap(), NONE);
     send(&mut at_work, r#"{"session":"idle","event":"prompt_submitted"}"#);
     world.prove("idle");
 }
 
-/// A journal that is gone must not give its session new budgets.
+/// A missing journal must not give its session new budgets.
 #[test]
-fn a_session_that_was_removed_under_a_process_is_shut_there() {
+fn a_session_that_was_removed_under_a_process_stays_blocked() {
     for removed in [true, false] {
-        let world = World::new("limits: { steps: 1 }");
+        let world = RuntimeTest::new("limits: { steps: 1 }");
         let mut at_work = world.runtime();
         let call = r#"{"session":"gone","event":"tool_proposed","call":"c1","tool":"t","args":{}}"#;
         assert_eq!(send(&mut at_work, call)["decision"], "allow");
@@ -147,67 +147,68 @@ fn a_session_that_was_removed_under_a_process_is_shut_there() {
 }
 
 #[test]
-fn a_journal_that_cannot_be_read_is_evidence_and_stays() {
-    let world = World::new("");
+fn an_unreadable_journal_is_not_removed() {
+    let world = RuntimeTest::new("");
     session(&world, "bad", 2);
     std::fs::write(world.journal("bad"), "not a record\n").unwrap();
-    written(&world.journal("bad"), 400);
-    assert_eq!(world.store.prune(&keep(&world, 1), now()).unwrap(), NONE);
+    set_modified(&world.journal("bad"), 400);
+    assert_eq!(world.store.prune(&retention(&world, 1), now()).unwrap(), NONE);
 }
 
 #[test]
 fn payloads_expire_without_breaking_replay() {
-    let world = World::new("");
+    let world = RuntimeTest::new("");
     let text = "z".repeat(100_000);
     let line = format!(r#"{{"event":"prompt_submitted","text":"{text}"}}"#);
     send(&mut world.runtime(), &line);
-    written(&world.journal("s"), 1);
+    set_modified(&world.journal("s"), 1);
     let sha256 = Digest::of(text.as_bytes());
     let blob = world.store.home().join("blobs").join(sha256.to_string());
-    written(&blob, 29);
-    world.store.prune(&keep(&world, u64::MAX), now()).unwrap();
+    set_modified(&blob, 29);
+    world.store.prune(&retention(&world, u64::MAX), now()).unwrap();
     assert_eq!(world.store.blob(&sha256).unwrap(), Some(text.into_bytes()));
 
-    written(&blob, 31);
+    set_modified(&blob, 31);
     let tomorrow = Timestamp::from_ms(now().as_ms() + 24 * 60 * 60 * 1000);
-    written(&world.store.home().join("pruned"), 1);
-    world.store.prune(&keep(&world, u64::MAX), tomorrow).unwrap();
+    set_modified(&world.store.home().join("pruned"), 1);
+    world.store.prune(&retention(&world, u64::MAX), tomorrow).unwrap();
     assert_eq!(world.store.blob(&sha256).unwrap(), None);
     world.prove("s");
 }
 
 #[test]
-fn a_store_is_tidied_once_an_hour_at_most() {
-    let world = World::new("");
+fn a_store_is_pruned_at_most_once_an_hour() {
+    let world = RuntimeTest::new("");
     session(&world, "new", 1);
     session(&world, "old", 40);
     let stamp = world.store.home().join("pruned");
     File::create(&stamp).unwrap();
-    written(&stamp, 0);
-    assert_eq!(world.store.prune(&keep(&world, u64::MAX), now()).unwrap(), NONE);
+    set_modified(&stamp, 0);
+    assert_eq!(world.store.prune(&retention(&world, u64::MAX), now()).unwrap(), NONE);
     let later = Timestamp::from_ms(now().as_ms() + 60 * 60 * 1000);
-    let removed = world.store.prune(&keep(&world, u64::MAX), later).unwrap();
+    let removed = world.store.prune(&retention(&world, u64::MAX), later).unwrap();
     assert_eq!(removed, [id("old")]);
 }
 
 #[test]
-fn a_runtime_tidies_up_after_a_new_session() {
-    let world = World::new("journal: { retain_days: 7 }");
+fn a_runtime_prunes_after_a_new_session() {
+    let world = RuntimeTest::new("journal: { retain_days: 7 }");
     send(&mut world.runtime(), r#"{"session":"old","event":"session_started"}"#);
-    written(&world.journal("old"), 0);
+    set_modified(&world.journal("old"), 0);
     let mut runtime = world.runtime();
-    // Going on with a session is no reason to tidy, opening one is.
+    // Only opening a new session triggers pruning; continuing one does not.
     let opened = answer(&mut runtime, r#"{"session":"new","event":"session_started"}"#);
-    assert!(world.opened("old"), "not before the answer");
+    assert!(world.is_opened("old"), "not before the answer");
     runtime.finish(opened.deferred);
-    assert!(!world.opened("old"));
-    assert!(world.opened("new"));
+    assert!(!world.is_opened("old"));
+    assert!(world.is_opened("new"));
 }
 
-/// The definition of a workspace is stored once, and goes with the last session that names it.
+/// The definition of a workspace is stored once, and is removed with the last session that refers
+/// to it.
 #[test]
-fn a_definition_is_kept_while_a_journal_names_it() {
-    let world = World::new("limits: { steps: 9 }");
+fn a_definition_is_stored_while_a_journal_refers_to_it() {
+    let world = RuntimeTest::new("limits: { steps: 9 }");
     session(&world, "one", 8);
     session(&world, "two", 40);
     let definitions = || {
@@ -215,14 +216,14 @@ fn a_definition_is_kept_while_a_journal_names_it() {
         let names = all.map(|entry| entry.unwrap().path());
         names.filter(|path| path.extension().is_some_and(|it| it == "json")).collect::<Vec<_>>()
     };
-    assert_eq!(definitions().len(), 1, "one definition, however many sessions");
-    written(&definitions()[0], 40);
-    assert_eq!(world.store.prune(&keep(&world, u64::MAX), now()).unwrap(), [id("two")]);
+    assert_eq!(definitions().len(), 1, "one definition for all sessions");
+    set_modified(&definitions()[0], 40);
+    assert_eq!(world.store.prune(&retention(&world, u64::MAX), now()).unwrap(), [id("two")]);
     assert_eq!(definitions().len(), 1);
     world.prove("one");
 
-    written(&world.journal("one"), 40);
-    written(&world.store.home().join("pruned"), 1);
-    assert_eq!(world.store.prune(&keep(&world, u64::MAX), now()).unwrap(), [id("one")]);
+    set_modified(&world.journal("one"), 40);
+    set_modified(&world.store.home().join("pruned"), 1);
+    assert_eq!(world.store.prune(&retention(&world, u64::MAX), now()).unwrap(), [id("one")]);
     assert!(definitions().is_empty());
 }

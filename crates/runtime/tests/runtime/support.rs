@@ -1,4 +1,4 @@
-//! A state home and a workspace for one test, and words to tell stories with.
+//! A state home and a workspace for one test, with helpers for sending events.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,37 +6,37 @@ use std::sync::Arc;
 
 use jackline_analysis::{Replay, ReplayReport};
 use jackline_engine::wire::parse_line;
-use jackline_engine::{Definition, SessionId, Summary};
+use jackline_engine::{Definition, SessionId, SessionSummary};
 use jackline_host::{FileStateHome, HostAccess, LayerFiles, StateHome};
 use jackline_journal::{
-    DefinitionSource, EventRecord, FileStore, JournalView, Line, Reading, Report, Store,
-    StoreError, Verifier, parse_record,
+    DefinitionSource, EventRecord, FileStore, JournalLine, JournalView, ReadMode, Store,
+    StoreError, Verifier, VerifyReport, parse_record,
 };
-use jackline_runtime::{Answer, Definitions, Runtime, Sessions, inspect};
+use jackline_runtime::{Definitions, Runtime, RuntimeAnswer, Sessions, load_session};
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub(crate) struct World {
+pub(crate) struct RuntimeTest {
     root: TempDir,
     pub(crate) store: FileStore,
-    /// A definition that YAML can't say.
-    made: Option<Definition>,
+    /// A definition that YAML can't express.
+    code_definition: Option<Definition>,
 }
 
-impl World {
-    /// A workspace whose `jackline.yaml` holds `source`.
+impl RuntimeTest {
+    /// A workspace whose `jackline.yaml` contains `source`.
     pub(crate) fn new(source: &str) -> Self {
         let root = tempfile::tempdir().unwrap();
         let store = FileStore::new(root.path().join("home"), 7);
-        let world = Self { root, store, made: None };
+        let world = Self { root, store, code_definition: None };
         fs::create_dir(world.workspace()).unwrap();
         fs::write(world.workspace().join("jackline.yaml"), source).unwrap();
         world
     }
 
-    /// A workspace under a definition that YAML can't say.
+    /// A workspace with a definition that YAML can't express.
     pub(crate) fn with_definition(definition: &Definition) -> Self {
-        Self { made: Some(definition.clone()), ..Self::new("") }
+        Self { code_definition: Some(definition.clone()), ..Self::new("") }
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {
@@ -51,13 +51,13 @@ impl World {
         self.directory(session).join("journal.jsonl")
     }
 
-    /// A runtime as a new process would have it.
+    /// A runtime as in a new process.
     pub(crate) fn runtime(&self) -> Runtime {
         self.runtime_on(self.store.clone())
     }
 
     pub(crate) fn runtime_on(&self, store: impl Store + 'static) -> Runtime {
-        let definitions = match &self.made {
+        let definitions = match &self.code_definition {
             Some(made) => {
                 Definitions::made(made.clone(), self.host(LayerFiles::default())).unwrap()
             }
@@ -66,12 +66,12 @@ impl World {
         Runtime::new(store, definitions, self.workspace())
     }
 
-    /// Definitions as a new process would have them, on a machine of their own.
+    /// Definitions as in a new process, with their own user layer.
     pub(crate) fn definitions(&self) -> Definitions {
         self.definitions_under(None, LayerFiles { managed: None, user: Some(self.user_file()) })
     }
 
-    /// Definitions of a file, or of the workspace, below some layers.
+    /// Definitions of a file or of the workspace, below the given layers.
     pub(crate) fn definitions_under(
         &self,
         file: Option<PathBuf>,
@@ -80,12 +80,12 @@ impl World {
         Definitions::new(file, self.host(layers))
     }
 
-    /// This machine with other layers.
+    /// This machine with the given layers.
     pub(crate) fn host(&self, layers: LayerFiles) -> HostAccess {
         HostAccess::of_machine(Some(self.store.home())).with_layers(layers)
     }
 
-    /// What people trust and approve.
+    /// The state home with grants and approvals.
     pub(crate) fn state_home(&self) -> Arc<dyn StateHome> {
         Arc::new(FileStateHome::new(self.store.home()))
     }
@@ -93,10 +93,10 @@ impl World {
     /// A journal as readers see it.
     pub(crate) fn view(&self, session: &str) -> JournalView {
         let id = SessionId::parse(session).unwrap();
-        self.store.view_session(&id, Reading::Consistent).unwrap().unwrap()
+        self.store.view_session(&id, ReadMode::Consistent).unwrap().unwrap()
     }
 
-    /// Where the person's own definition would be.
+    /// The path of the user's own definition.
     pub(crate) fn user_file(&self) -> PathBuf {
         self.root.path().join("user.yaml")
     }
@@ -116,56 +116,56 @@ impl World {
         lines
             .iter()
             .filter_map(|line| match parse_record(line).unwrap() {
-                Line::Event(record) => Some(*record),
-                Line::Opened(_) => None,
+                JournalLine::Event(record) => Some(*record),
+                JournalLine::Opened(_) => None,
             })
             .collect()
     }
 
-    pub(crate) fn verify(&self, session: &str) -> Report {
+    pub(crate) fn verify(&self, session: &str) -> VerifyReport {
         let journal = self.view(session);
-        let mut verifier = Verifier::new(journal.saved());
+        let mut verifier = Verifier::new(journal.saved_head());
         let torn = journal
             .for_each(|line| {
-                verifier.line(line);
+                verifier.check_line(line);
                 Ok::<(), StoreError>(())
             })
             .unwrap();
         verifier.finish(torn)
     }
 
-    /// Every journal a test writes is checked and replayed.
+    /// Checks and replays a journal. Every test calls this for each journal that it writes.
     pub(crate) fn prove(&self, session: &str) {
         assert_eq!(self.verify(session).findings, []);
         let report = replay(Replay::default(), &self.view(session), &self.lines(session));
         assert!(report.is_proven(), "{report:#?}");
     }
 
-    pub(crate) fn summary(&self, session: &str) -> Summary {
+    pub(crate) fn summary(&self, session: &str) -> SessionSummary {
         let sessions = Sessions::new(self.store.clone());
-        let found = sessions.select(Some(session), &self.workspace()).unwrap();
-        inspect(&self.store, &found).unwrap().summary()
+        let entry = sessions.select(Some(session), &self.workspace()).unwrap();
+        load_session(&self.store, &entry).unwrap().summary()
     }
 
-    pub(crate) fn opened(&self, session: &str) -> bool {
+    pub(crate) fn is_opened(&self, session: &str) -> bool {
         let entry = self.store.entry(&SessionId::parse(session).unwrap()).unwrap();
-        entry.is_some_and(|entry| entry.opened().is_ok())
+        entry.is_some_and(|entry| entry.opening().is_ok())
     }
 }
 
-/// Sends one event and gives the verdict.
+/// Sends one event and returns the verdict.
 pub(crate) fn send(runtime: &mut Runtime, line: &str) -> Value {
     serde_json::from_str(&answer(runtime, line).json).unwrap()
 }
 
-/// Sends one event and gives the whole answer.
-pub(crate) fn answer(runtime: &mut Runtime, line: &str) -> Answer {
+/// Sends one event and returns the whole answer.
+pub(crate) fn answer(runtime: &mut Runtime, line: &str) -> RuntimeAnswer {
     let session = SessionId::parse("s").unwrap();
     let event = parse_line(line.as_bytes(), Some(&session)).unwrap();
     runtime.answer_safely(event)
 }
 
-/// Proposes a call, and reports it as done where it may run.
+/// Proposes a call, and reports its success if it may run.
 pub(crate) fn call(runtime: &mut Runtime, call: &str, tool: &str) -> Value {
     let verdict = send(
         runtime,
@@ -184,7 +184,7 @@ pub(crate) fn replay(
     lines: &[Vec<u8>],
 ) -> ReplayReport {
     for line in lines {
-        replay.line(definitions, line).unwrap();
+        replay.replay_line(definitions, line).unwrap();
     }
     replay.finish()
 }

@@ -1,36 +1,41 @@
-//! Answers that are made up where a source has failed.
+//! Finds answers that are made up after a source failed.
 //!
-//! Where a call that goes outside is tried, what is caught must not become a success with
-//! a value that is written into the program. That there is nothing is no made-up value.
+//! If a call for external data fails, the program must not return a success with a value that is
+//! written into the program. An empty value is allowed, because it does not pretend to be data.
 
 use jackline_attempt::Subtype;
-use jackline_sandbox_host::protocol::{Known, Named};
+use jackline_sandbox_host::protocol::{CallableSpec, Callables};
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{BoolOp, CmpOp, ExceptHandler, Expr, Stmt};
 use ruff_text_size::Ranged;
 
-use crate::check::Objections;
-use crate::check::names::{Meaning, Names};
+use crate::check::ViolationList;
+use crate::check::names::{NameMeaning, ProgramNames};
 use crate::check::tree::{argument, is_empty, is_literal, name, text};
 
-pub(super) fn look(body: &[Stmt], names: &Names, known: &Known, objections: &mut Objections<'_>) {
-    let outside = Outside { names, known };
-    if !outside.is_in(body) {
+pub(super) fn check_fallbacks(
+    body: &[Stmt],
+    names: &ProgramNames,
+    known: &Callables,
+    objections: &mut ViolationList<'_>,
+) {
+    let outside = ExternalCalls { names, known };
+    if !outside.contains_call(body) {
         return;
     }
-    let mut made_up = MadeUp { outside: &outside, failed: 0, names: Vec::new() };
+    let mut made_up = FallbackNames { outside: &outside, failed: 0, names: Vec::new() };
     made_up.visit_body(body);
     let names = made_up.names;
-    Pass { outside: &outside, made_up: names, failed: 0, objections }.visit_body(body);
+    FallbackPass { outside: &outside, made_up: names, failed: 0, objections }.visit_body(body);
 }
 
-/// Which calls go outside.
-struct Outside<'p> {
-    names: &'p Names,
-    known: &'p Known,
+/// Which calls return external data.
+struct ExternalCalls<'p> {
+    names: &'p ProgramNames,
+    known: &'p Callables,
 }
 
-impl Outside<'_> {
+impl ExternalCalls<'_> {
     fn is_call(&self, expr: &Expr) -> bool {
         if let Some(call) = self.names.host_call(expr, "delegate") {
             let name = call.arguments.args.first().and_then(text);
@@ -42,37 +47,37 @@ impl Outside<'_> {
         }
         let Expr::Call(call) = expr else { return false };
         match self.names.value(&call.func) {
-            Meaning::Tool(name) => is_external(&self.known.tools, name.as_deref()),
+            NameMeaning::Tool(name) => is_external(&self.known.tools, name.as_deref()),
             _ => false,
         }
     }
 
-    /// Whether some call in these statements goes outside.
-    fn is_in(&self, body: &[Stmt]) -> bool {
-        let mut calls = Calls { outside: self, found: false };
+    /// Whether these statements contain a call for external data.
+    fn contains_call(&self, body: &[Stmt]) -> bool {
+        let mut calls = ExternalCallFinder { outside: self, found: false };
         calls.visit_body(body);
         calls.found
     }
 }
 
-/// One that is not known by name may be any of them.
-fn is_external(named: &[Named], name: Option<&str>) -> bool {
+/// A call with an unknown name counts as external if any entry is.
+fn is_external(named: &[CallableSpec], name: Option<&str>) -> bool {
     named.iter().any(|it| it.external && name.is_none_or(|name| it.name == name))
 }
 
-struct Calls<'p> {
-    outside: &'p Outside<'p>,
+struct ExternalCallFinder<'p> {
+    outside: &'p ExternalCalls<'p>,
     found: bool,
 }
 
-impl<'a> Visitor<'a> for Calls<'_> {
+impl<'a> Visitor<'a> for ExternalCallFinder<'_> {
     fn visit_expr(&mut self, expr: &'a Expr) {
         self.found |= self.outside.is_call(expr);
         visitor::walk_expr(self, expr);
     }
 }
 
-/// Whether a condition says that an outcome is an error.
+/// Whether a condition is true for an outcome with an error.
 fn is_failure_test(test: &Expr) -> bool {
     let Expr::Compare(it) = test else { return false };
     let says = |word: &str| it.comparators.iter().any(|other| text(other) == Some(word));
@@ -87,17 +92,17 @@ fn is_made_up(value: &Expr) -> bool {
     is_literal(value) && !is_empty(value)
 }
 
-/// Names that are given a made-up value where a source has failed.
-struct MadeUp<'p> {
-    outside: &'p Outside<'p>,
+/// Collects the names that get a made-up value after a source failed.
+struct FallbackNames<'p> {
+    outside: &'p ExternalCalls<'p>,
     failed: u32,
     names: Vec<String>,
 }
 
-impl<'a> Visitor<'a> for MadeUp<'_> {
+impl<'a> Visitor<'a> for FallbackNames<'_> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
-            Stmt::Try(it) if self.outside.is_in(&it.body) => {
+            Stmt::Try(it) if self.outside.contains_call(&it.body) => {
                 self.visit_body(&it.body);
                 self.failed += 1;
                 it.handlers.iter().for_each(|handler| self.visit_except_handler(handler));
@@ -115,16 +120,16 @@ impl<'a> Visitor<'a> for MadeUp<'_> {
     }
 }
 
-struct Pass<'p, 's> {
-    outside: &'p Outside<'p>,
+struct FallbackPass<'p, 's> {
+    outside: &'p ExternalCalls<'p>,
     made_up: Vec<String>,
-    /// How many failures of a source the place is behind.
+    /// How many failed sources surround the current position.
     failed: u32,
-    objections: &'p mut Objections<'s>,
+    objections: &'p mut ViolationList<'s>,
 }
 
-impl Pass<'_, '_> {
-    /// Whether an answer is made up, here or where a source has failed before.
+impl FallbackPass<'_, '_> {
+    /// Whether an answer is made up, here or at an earlier assignment.
     fn is_answer_made_up(&self, value: &Expr) -> bool {
         match value {
             Expr::Name(it) => self.made_up.iter().any(|name| name == it.id.as_str()),
@@ -146,10 +151,10 @@ impl Pass<'_, '_> {
     }
 }
 
-impl<'a> Visitor<'a> for Pass<'_, '_> {
+impl<'a> Visitor<'a> for FallbackPass<'_, '_> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
-            Stmt::Try(it) if self.outside.is_in(&it.body) => {
+            Stmt::Try(it) if self.outside.contains_call(&it.body) => {
                 self.visit_body(&it.body);
                 for handler in &it.handlers {
                     let ExceptHandler::ExceptHandler(handler) = handler;
@@ -173,7 +178,8 @@ impl<'a> Visitor<'a> for Pass<'_, '_> {
             && let Some(value) = argument(call, 0, "value")
             && self.is_answer_made_up(value)
         {
-            let message = "a source has failed, and a value of the program is given as its answer";
+            let message =
+                "a source failed, and the program returns a value of its own as the answer";
             let at = call.start();
             self.objections.add(Subtype::HardcodedExternalFallbackSuccess, at, message);
         }

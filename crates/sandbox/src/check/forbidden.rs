@@ -1,12 +1,12 @@
-//! What a program may not have, because it reaches outside or hides what is called.
+//! Finds constructs that reach outside, or hide what is called.
 
 use jackline_attempt::Subtype;
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Expr, Stmt};
 use ruff_text_size::{Ranged, TextSize};
 
-use crate::check::Objections;
-use crate::check::names::Names;
+use crate::check::ViolationList;
+use crate::check::names::ProgramNames;
 
 /// Modules that only compute.
 const MODULES: [&str; 12] = [
@@ -24,8 +24,8 @@ const MODULES: [&str; 12] = [
     "unicodedata",
 ];
 
-/// Functions of Python that run text, reach outside, or get at what is inside.
-const FUNCTIONS: [&str; 12] = [
+/// Python functions that run text, reach outside, or expose internals.
+const FORBIDDEN_FUNCTIONS: [&str; 12] = [
     "__import__",
     "breakpoint",
     "compile",
@@ -40,38 +40,42 @@ const FUNCTIONS: [&str; 12] = [
     "vars",
 ];
 
-/// Attributes between underscores that say nothing of the inside.
-const DUNDERS: [&str; 3] = ["__doc__", "__init__", "__name__"];
+/// Dunder attributes that expose no internals.
+const ALLOWED_DUNDERS: [&str; 3] = ["__doc__", "__init__", "__name__"];
 
-pub(super) fn look(body: &[Stmt], names: &Names, objections: &mut Objections<'_>) {
-    Pass { names, objections }.visit_body(body);
+pub(super) fn check_forbidden(
+    body: &[Stmt],
+    names: &ProgramNames,
+    objections: &mut ViolationList<'_>,
+) {
+    ForbiddenPass { names, objections }.visit_body(body);
 }
 
-struct Pass<'p, 's> {
-    names: &'p Names,
-    objections: &'p mut Objections<'s>,
+struct ForbiddenPass<'p, 's> {
+    names: &'p ProgramNames,
+    objections: &'p mut ViolationList<'s>,
 }
 
-impl Pass<'_, '_> {
+impl ForbiddenPass<'_, '_> {
     fn import(&mut self, module: &str, at: TextSize) {
         let top = module.split('.').next().unwrap_or_default();
         if MODULES.contains(&top) {
             return;
         }
         let correction =
-            format!("Call a tool for what reaches outside; there are only {}.", MODULES.join(", "));
+            format!("Call a tool to reach outside; the only modules are {}.", MODULES.join(", "));
         let message = format!("a program can't import `{module}`");
-        self.objections.correct(Subtype::ForbiddenConstruct, at, message, correction);
+        self.objections.add_with_correction(Subtype::ForbiddenConstruct, at, message, correction);
     }
 
-    fn awaits(&mut self, at: TextSize) {
-        let message = "a program awaits nothing: its calls wait by themselves";
-        let correction = "Write plain functions, and leave `async` and `await` out.";
-        self.objections.correct(Subtype::ForbiddenConstruct, at, message, correction);
+    fn refuse_await(&mut self, at: TextSize) {
+        let message = "a program can't await: its calls return when they are done";
+        let correction = "Write plain functions, without `async` and `await`.";
+        self.objections.add_with_correction(Subtype::ForbiddenConstruct, at, message, correction);
     }
 }
 
-impl<'a> Visitor<'a> for Pass<'_, '_> {
+impl<'a> Visitor<'a> for ForbiddenPass<'_, '_> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
             Stmt::Import(it) => {
@@ -81,9 +85,9 @@ impl<'a> Visitor<'a> for Pass<'_, '_> {
                 let module = it.module.as_ref().map_or(".", |module| module.as_str());
                 self.import(if it.level > 0 { "." } else { module }, it.start());
             }
-            Stmt::FunctionDef(it) if it.is_async => self.awaits(it.start()),
-            Stmt::For(it) if it.is_async => self.awaits(it.start()),
-            Stmt::With(it) if it.is_async => self.awaits(it.start()),
+            Stmt::FunctionDef(it) if it.is_async => self.refuse_await(it.start()),
+            Stmt::For(it) if it.is_async => self.refuse_await(it.start()),
+            Stmt::With(it) if it.is_async => self.refuse_await(it.start()),
             _ => {}
         }
         visitor::walk_stmt(self, stmt);
@@ -92,21 +96,21 @@ impl<'a> Visitor<'a> for Pass<'_, '_> {
     fn visit_expr(&mut self, expr: &'a Expr) {
         match expr {
             Expr::Name(it)
-                if FUNCTIONS.contains(&it.id.as_str())
+                if FORBIDDEN_FUNCTIONS.contains(&it.id.as_str())
                     && self.names.meaning(it.id.as_str()).is_none() =>
             {
-                let message = format!("a program has no `{}`", it.id);
+                let message = format!("`{}` is not available in a program", it.id);
                 self.objections.add(Subtype::ForbiddenConstruct, it.start(), message);
             }
             Expr::Attribute(it) => {
                 let attribute = it.attr.as_str();
                 let is_dunder = attribute.starts_with("__") && attribute.ends_with("__");
-                if is_dunder && !DUNDERS.contains(&attribute) {
-                    let message = format!("a program does not look into `{attribute}`");
+                if is_dunder && !ALLOWED_DUNDERS.contains(&attribute) {
+                    let message = format!("a program must not use the attribute `{attribute}`");
                     self.objections.add(Subtype::ForbiddenConstruct, it.attr.start(), message);
                 }
             }
-            Expr::Await(it) => self.awaits(it.start()),
+            Expr::Await(it) => self.refuse_await(it.start()),
             _ => {}
         }
         visitor::walk_expr(self, expr);

@@ -1,28 +1,32 @@
-//! Changes of what the program did not make: functions of the host, tools, modules.
+//! Finds changes of objects that belong to the host: host functions, tools and modules.
 
 use jackline_attempt::Subtype;
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Alias, ExceptHandler, Expr, Identifier, Stmt};
 use ruff_text_size::{Ranged, TextSize};
 
-use crate::check::Objections;
-use crate::check::names::{Meaning, Names};
+use crate::check::ViolationList;
+use crate::check::names::{NameMeaning, ProgramNames};
 use crate::check::tree::{name, targets};
-use crate::run::{CONTEXT, FUNCTIONS};
+use crate::run::{CONTEXT, HOST_FUNCTIONS};
 
-/// What changes an attribute by its name.
-const BY_NAME: [&str; 2] = ["delattr", "setattr"];
+/// Functions that change an attribute by its name.
+const ATTRIBUTE_FUNCTIONS: [&str; 2] = ["delattr", "setattr"];
 
-pub(super) fn look(body: &[Stmt], names: &Names, objections: &mut Objections<'_>) {
-    Pass { names, objections }.visit_body(body);
+pub(super) fn check_mutations(
+    body: &[Stmt],
+    names: &ProgramNames,
+    objections: &mut ViolationList<'_>,
+) {
+    MutationPass { names, objections }.visit_body(body);
 }
 
-struct Pass<'p, 's> {
-    names: &'p Names,
-    objections: &'p mut Objections<'s>,
+struct MutationPass<'p, 's> {
+    names: &'p ProgramNames,
+    objections: &'p mut ViolationList<'s>,
 }
 
-impl<'a> Pass<'_, '_> {
+impl<'a> MutationPass<'_, '_> {
     fn bind(&mut self, target: &'a Expr) {
         let mut single = Vec::new();
         targets(target, &mut |it| single.push(it));
@@ -31,7 +35,7 @@ impl<'a> Pass<'_, '_> {
                 Expr::Name(it) => self.rebind(it.id.as_str(), it.start()),
                 Expr::Attribute(it) if !self.is_own(&it.value) => {
                     let message = format!(
-                        "`{}` is assigned on something that the program did not make",
+                        "`{}` is assigned on an object that the program did not create",
                         it.attr
                     );
                     self.objections.add(Subtype::SingletonMethodMutation, it.start(), message);
@@ -48,29 +52,34 @@ impl<'a> Pass<'_, '_> {
     }
 
     fn rebind(&mut self, name: &str, at: TextSize) {
-        if FUNCTIONS.contains(&name) || name == CONTEXT {
-            let message = format!("`{name}` is the host's, and is given another meaning");
-            let correction = format!("Choose another name than `{name}` for what is yours.");
-            self.objections.correct(Subtype::SingletonMethodMutation, at, message, correction);
+        if HOST_FUNCTIONS.contains(&name) || name == CONTEXT {
+            let message = format!("`{name}` belongs to the host and must not be redefined");
+            let correction = format!("Choose another name than `{name}` for your own value.");
+            self.objections.add_with_correction(
+                Subtype::SingletonMethodMutation,
+                at,
+                message,
+                correction,
+            );
         }
     }
 
-    /// Whether the program made what an expression gives.
+    /// Whether the program created the value of an expression.
     fn is_own(&self, expr: &Expr) -> bool {
         match expr {
-            Expr::Name(it) => self.names.meaning(it.id.as_str()) == Some(Meaning::Own),
+            Expr::Name(it) => self.names.meaning(it.id.as_str()) == Some(NameMeaning::Own),
             Expr::Attribute(it) => self.is_own(&it.value),
             Expr::Call(call) => {
                 let called = name(&call.func).and_then(|name| self.names.meaning(name));
-                !matches!(called, Some(Meaning::Function(_)))
-                    && !matches!(self.names.value(&call.func), Meaning::Tool(_))
+                !matches!(called, Some(NameMeaning::Function(_)))
+                    && !matches!(self.names.value(&call.func), NameMeaning::Tool(_))
             }
             _ => true,
         }
     }
 }
 
-impl<'a> Visitor<'a> for Pass<'_, '_> {
+impl<'a> Visitor<'a> for MutationPass<'_, '_> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
             Stmt::Assign(it) => it.targets.iter().for_each(|target| self.bind(target)),
@@ -103,10 +112,11 @@ impl<'a> Visitor<'a> for Pass<'_, '_> {
         match expr {
             Expr::Named(it) => self.bind(&it.target),
             Expr::Name(it)
-                if BY_NAME.contains(&it.id.as_str())
+                if ATTRIBUTE_FUNCTIONS.contains(&it.id.as_str())
                     && self.names.meaning(it.id.as_str()).is_none() =>
             {
-                let message = format!("`{}` changes what the program may not have made", it.id);
+                let message =
+                    format!("`{}` can change objects that the program did not create", it.id);
                 self.objections.add(Subtype::SingletonMethodMutation, it.start(), message);
             }
             _ => {}

@@ -1,4 +1,4 @@
-//! What the names of a program stand for.
+//! Finds out what the names of a program mean.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,36 +6,36 @@ use ruff_python_ast::visitor::{self, Visitor};
 use ruff_python_ast::{Alias, ExceptHandler, Expr, ExprCall, Parameter, Stmt};
 
 use crate::check::tree::{name, targets, text};
-use crate::run::{ARGUMENTS, CONTEXT, FUNCTIONS, TOOLS};
+use crate::run::{ARGUMENTS, CONTEXT, HOST_FUNCTIONS, TOOLS};
 
-/// How often aliases of aliases are followed.
+/// How many levels of aliases are followed.
 const ROUNDS_MAX: usize = 4;
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Meaning {
-    /// A function of the host.
+pub(super) enum NameMeaning {
+    /// A host function.
     Function(String),
-    /// A tool, whose name may be known.
+    /// A tool, with its name if it is a literal.
     Tool(Option<String>),
-    /// What the host has in the context.
+    /// The context.
     Context,
-    /// The tools in the context.
+    /// The mapping of tools in the context.
     Registry,
-    /// An imported module, or something of it.
+    /// An imported module, or a member of one.
     Module,
-    /// Something that the program made.
+    /// A value that the program created.
     Own,
 }
 
-/// What the names of a program stand for.
-pub(super) struct Names {
-    meanings: BTreeMap<String, Meaning>,
+/// The meanings of the names of a program.
+pub(super) struct ProgramNames {
+    meanings: BTreeMap<String, NameMeaning>,
 }
 
-impl Names {
+impl ProgramNames {
     pub(super) fn of(body: &[Stmt]) -> Self {
-        let mut bindings = Bindings::default();
+        let mut bindings = NameBindings::default();
         bindings.visit_body(body);
         let mut names = Self { meanings: BTreeMap::new() };
         for _ in 0..ROUNDS_MAX {
@@ -48,49 +48,51 @@ impl Names {
         names
     }
 
-    /// What a name stands for, unless nobody has said. The host's names are the host's
-    /// wherever they are bound again: as parameters they are most often handed on.
-    pub(super) fn meaning(&self, name: &str) -> Option<Meaning> {
+    /// The meaning of a name; `None` if it is not bound. The names of the host keep their meaning
+    /// even where they are bound again, for example as parameters.
+    pub(super) fn meaning(&self, name: &str) -> Option<NameMeaning> {
         if name == CONTEXT {
-            Some(Meaning::Context)
-        } else if FUNCTIONS.contains(&name) {
-            Some(Meaning::Function(name.to_owned()))
+            Some(NameMeaning::Context)
+        } else if HOST_FUNCTIONS.contains(&name) {
+            Some(NameMeaning::Function(name.to_owned()))
         } else if name == ARGUMENTS {
-            Some(Meaning::Own)
+            Some(NameMeaning::Own)
         } else {
             self.meanings.get(name).cloned()
         }
     }
 
-    /// What an expression gives, as far as that is certain.
-    pub(super) fn value(&self, expr: &Expr) -> Meaning {
+    /// The meaning of an expression, as far as it is certain.
+    pub(super) fn value(&self, expr: &Expr) -> NameMeaning {
         if let Some(name) = name(expr) {
-            return self.meaning(name).unwrap_or(Meaning::Own);
+            return self.meaning(name).unwrap_or(NameMeaning::Own);
         }
         if let Some(call) = self.host_call(expr, "tool")
             && call.arguments.keywords.is_empty()
             && call.arguments.args.len() == 1
         {
-            return Meaning::Tool(call.arguments.args.first().and_then(text).map(str::to_owned));
+            return NameMeaning::Tool(
+                call.arguments.args.first().and_then(text).map(str::to_owned),
+            );
         }
-        if self.is_tools(expr) { Meaning::Registry } else { Meaning::Own }
+        if self.is_tools(expr) { NameMeaning::Registry } else { NameMeaning::Own }
     }
 
-    /// A call of a function of the host, under whatever name.
+    /// The call, if the expression calls this host function under any name.
     pub(super) fn host_call<'a>(&self, expr: &'a Expr, function: &str) -> Option<&'a ExprCall> {
         let call = expr.as_call_expr()?;
         let called = self.meaning(name(&call.func)?)?;
-        (called == Meaning::Function(function.to_owned())).then_some(call)
+        (called == NameMeaning::Function(function.to_owned())).then_some(call)
     }
 
     /// Whether it is `context["tools"]`.
     pub(super) fn is_registry(&self, expr: &Expr) -> bool {
-        self.value(expr) == Meaning::Registry
+        self.value(expr) == NameMeaning::Registry
     }
 
     /// Whether it is the context.
     pub(super) fn is_context(&self, expr: &Expr) -> bool {
-        name(expr).and_then(|name| self.meaning(name)) == Some(Meaning::Context)
+        name(expr).and_then(|name| self.meaning(name)) == Some(NameMeaning::Context)
     }
 
     fn is_tools(&self, expr: &Expr) -> bool {
@@ -107,34 +109,34 @@ impl Names {
         }
     }
 
-    fn round(&self, bindings: &Bindings<'_>) -> BTreeMap<String, Meaning> {
-        let mut meanings: BTreeMap<String, Meaning> = BTreeMap::new();
+    fn round(&self, bindings: &NameBindings<'_>) -> BTreeMap<String, NameMeaning> {
+        let mut meanings: BTreeMap<String, NameMeaning> = BTreeMap::new();
         for (name, values) in &bindings.assigned {
             let mut given = values.iter().map(|value| self.value(value));
-            let first = given.next().unwrap_or(Meaning::Own);
-            let meaning = if given.all(|other| other == first) { first } else { Meaning::Own };
+            let first = given.next().unwrap_or(NameMeaning::Own);
+            let meaning = if given.all(|other| other == first) { first } else { NameMeaning::Own };
             meanings.insert(name.clone(), meaning);
         }
         for (name, meaning) in &bindings.others {
             let before = meanings.insert(name.clone(), meaning.clone());
             if before.is_some_and(|before| before != *meaning) {
-                meanings.insert(name.clone(), Meaning::Own);
+                meanings.insert(name.clone(), NameMeaning::Own);
             }
         }
         meanings
     }
 }
 
-/// Everything that binds a name.
+/// All bindings of names.
 #[derive(Default)]
-struct Bindings<'a> {
+struct NameBindings<'a> {
     assigned: BTreeMap<String, Vec<&'a Expr>>,
-    others: BTreeSet<(String, Meaning)>,
+    others: BTreeSet<(String, NameMeaning)>,
 }
 
-impl<'a> Bindings<'a> {
+impl<'a> NameBindings<'a> {
     fn own(&mut self, name: &str) {
-        self.others.insert((name.to_owned(), Meaning::Own));
+        self.others.insert((name.to_owned(), NameMeaning::Own));
     }
 
     fn all_own(&mut self, target: &Expr) {
@@ -153,7 +155,7 @@ impl<'a> Bindings<'a> {
     }
 }
 
-impl<'a> Visitor<'a> for Bindings<'a> {
+impl<'a> Visitor<'a> for NameBindings<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
             Stmt::Assign(it) => it.targets.iter().for_each(|target| self.assign(target, &it.value)),
@@ -197,7 +199,7 @@ impl<'a> Visitor<'a> for Bindings<'a> {
             || alias.name.as_str().split('.').next().unwrap_or_default(),
             |name| name.as_str(),
         );
-        self.others.insert((bound.to_owned(), Meaning::Module));
+        self.others.insert((bound.to_owned(), NameMeaning::Module));
     }
 
     fn visit_except_handler(&mut self, handler: &'a ExceptHandler) {

@@ -1,36 +1,36 @@
-//! Programs and what is wrong with them, to the column.
+//! Programs and their violations, with exact positions.
 
 use jackline_attempt::Subtype;
-use jackline_sandbox_host::protocol::{Known, Named};
+use jackline_sandbox_host::protocol::{CallableSpec, Callables};
 use proptest::prelude::*;
 
 use super::*;
 
-fn known() -> Known {
-    let named = |name: &str, external| Named {
+fn callables() -> Callables {
+    let named = |name: &str, external| CallableSpec {
         name: name.to_owned(),
         description: format!("does {name}"),
         external,
     };
-    Known {
+    Callables {
         tools: vec![named("read_file", false), named("fetch", true)],
         delegates: vec![named("researcher", true), named("writer", false)],
     }
 }
 
-/// Each objection as `subtype line:column`.
-fn found(source: &str) -> Vec<String> {
-    let show = |it: &Objection| format!("{} {}:{}", it.subtype, it.at.line, it.at.column);
-    check(source, &known()).iter().map(show).collect()
+/// Each violation as `subtype line:column`.
+fn violations_of(source: &str) -> Vec<String> {
+    let show = |it: &ProgramViolation| format!("{} {}:{}", it.subtype, it.at.line, it.at.column);
+    check(source, &callables()).iter().map(show).collect()
 }
 
 #[track_caller]
-fn expect(source: &str, expected: &[&str]) {
-    assert_eq!(found(source), expected, "in:\n{source}");
+fn assert_violations(source: &str, expected: &[&str]) {
+    assert_eq!(violations_of(source), expected, "in:\n{source}");
 }
 
 #[test]
-fn a_program_that_calls_and_answers_is_in_order() {
+fn a_program_that_calls_and_answers_has_no_violations() {
     for source in [
         "ok(1)",
         "return ok(tool('read_file')(path='a.txt'))",
@@ -46,35 +46,36 @@ fn a_program_that_calls_and_answers_is_in_order() {
         "try:\n    page = tool('fetch')(url='https://a')\nexcept RuntimeError:\n    ok([])\nok(page)",
         "try:\n    text = tool('read_file')(path='a')\nexcept RuntimeError:\n    ok('there is no such file')\nok(text)",
         "outcome = delegate('writer', task='x')\nif outcome['status'] == 'error':\n    outcome\nelse:\n    ok(outcome['value'])",
-        // A name that the program binds is the program's.
+        // The program binds this name itself, so it is not the builtin function.
         "input = 3\nvars = [input]\nok(vars)",
     ] {
-        expect(source, &[]);
+        assert_violations(source, &[]);
     }
 }
 
 #[test]
-fn what_is_no_program_is_said_where_it_stops_being_one() {
-    expect("ok(1", &["syntax_error 1:5"]);
-    expect("Here is the program:\nok(1)", &["syntax_error 1:13"]);
-    expect("x = 1\nok('\0')", &["syntax_error 2:5"]);
-    expect("x = 'ä'; y = = 2", &["syntax_error 1:14"]);
-    expect("x = 1\r\ny = = 2", &["syntax_error 2:5"]);
+fn a_syntax_error_is_reported_at_its_position() {
+    assert_violations("ok(1", &["syntax_error 1:5"]);
+    assert_violations("Here is the program:\nok(1)", &["syntax_error 1:13"]);
+    assert_violations("x = 1\nok('\0')", &["syntax_error 2:5"]);
+    assert_violations("x = 'ä'; y = = 2", &["syntax_error 1:14"]);
+    assert_violations("x = 1\r\ny = = 2", &["syntax_error 2:5"]);
 }
 
 #[test]
-fn tools_and_delegates_that_are_not_there_are_named() {
-    expect("ok(tool('reed_file')(path='a'))", &["unknown_tool 1:9"]);
-    expect("call = tool\nx = call('nope', a=1)", &["unknown_tool 2:10"]);
-    expect("delegate('read_file', task='x')", &["unknown_tool 1:10"]);
-    let objections = check("tool('nope')", &known());
+fn unknown_tools_and_delegates_are_reported() {
+    assert_violations("ok(tool('reed_file')(path='a'))", &["unknown_tool 1:9"]);
+    assert_violations("call = tool\nx = call('nope', a=1)", &["unknown_tool 2:10"]);
+    assert_violations("delegate('read_file', task='x')", &["unknown_tool 1:10"]);
+    let objections = check("tool('nope')", &callables());
     let correction = objections[0].correction.as_deref();
-    assert_eq!(correction, Some("Call only what is there: read_file, fetch."));
+    assert_eq!(correction, Some("Call only what exists: read_file, fetch."));
 }
 
 #[test]
-fn what_reaches_outside_is_forbidden() {
-    let row = |source: &str, at: &str| expect(source, &[&format!("forbidden_construct {at}")]);
+fn access_to_the_outside_is_forbidden() {
+    let row =
+        |source: &str, at: &str| assert_violations(source, &[&format!("forbidden_construct {at}")]);
     row("import os", "1:8");
     row("import json, subprocess", "1:14");
     row("from urllib.request import urlopen", "1:1");
@@ -89,9 +90,9 @@ fn what_reaches_outside_is_forbidden() {
 }
 
 #[test]
-fn what_the_program_did_not_make_is_not_changed() {
+fn objects_of_the_host_must_not_be_changed() {
     let row = |source: &str, at: &str| {
-        expect(source, &[&format!("singleton_method_mutation {at}")]);
+        assert_violations(source, &[&format!("singleton_method_mutation {at}")]);
     };
     row("tool.call = lambda: 1\nok(1)", "1:1");
     row("reader = tool('read_file')\nreader.run = print", "2:1");
@@ -114,7 +115,7 @@ fn what_the_program_did_not_make_is_not_changed() {
 #[test]
 fn the_tools_in_the_context_are_a_mapping_to_descriptions() {
     let row = |source: &str, at: &str| {
-        expect(source, &[&format!("context_tools_shape_misuse {at}")]);
+        assert_violations(source, &[&format!("context_tools_shape_misuse {at}")]);
     };
     row("context['tools']['mine'] = print", "1:1");
     row("context['tools'] = []", "1:1");
@@ -127,14 +128,14 @@ fn the_tools_in_the_context_are_a_mapping_to_descriptions() {
     row("for it in context['tools']:\n    print(it['name'])", "2:11");
     row("ok([it.name for it in context['tools']])", "1:5");
     row("def f(context):\n    context['tools'].append(1)\nf(context)", "2:5");
-    // A name that is something else, too, is not certain.
-    expect("tools = context['tools']\ntools = []\ntools.append(1)\nok(tools)", &[]);
+    // This name has another meaning, too, so its use is not certain.
+    assert_violations("tools = context['tools']\ntools = []\ntools.append(1)\nok(tools)", &[]);
 }
 
 #[test]
-fn a_source_that_failed_is_not_answered_by_what_is_made_up() {
+fn a_failed_source_must_not_be_replaced_by_a_made_up_value() {
     let row = |source: &str, at: &str| {
-        expect(source, &[&format!("hardcoded_external_fallback_success {at}")]);
+        assert_violations(source, &[&format!("hardcoded_external_fallback_success {at}")]);
     };
     row("try:\n    ok(tool('fetch')(url='u'))\nexcept Exception:\n    ok({'price': 42})", "4:5");
     row(
@@ -157,8 +158,8 @@ fn a_source_that_failed_is_not_answered_by_what_is_made_up() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_said_at_once_and_in_order() {
-    expect(
+fn all_violations_are_reported_at_once_and_in_order() {
+    assert_violations(
         "import os\ntool('nope')()\ntool.x = 1\ncontext.tools\n",
         &[
             "forbidden_construct 1:8",
@@ -168,8 +169,8 @@ fn everything_that_is_wrong_is_said_at_once_and_in_order() {
         ],
     );
     let many = "tool('nope')()\n".repeat(100);
-    assert_eq!(check(&many, &known()).len(), OBJECTIONS_MAX);
-    for objection in check(&many, &known()) {
+    assert_eq!(check(&many, &callables()).len(), VIOLATIONS_MAX);
+    for objection in check(&many, &callables()) {
         assert!(Subtype::ALL.iter().any(|it| it.name() == objection.subtype));
     }
 }
@@ -178,12 +179,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn any_text_can_be_looked_at(source in "\\PC{0,200}") {
-        check(&source, &known());
+    fn any_text_can_be_checked(source in "\\PC{0,200}") {
+        check(&source, &callables());
     }
 
     #[test]
-    fn any_row_of_words_can_be_looked_at(
+    fn any_sequence_of_words_can_be_checked(
         words in prop::collection::vec(
             prop::sample::select(vec![
                 "tool", "(", ")", "'fetch'", "[", "]", "context", "'tools'", "=", ".", "ok", "x",
@@ -195,7 +196,7 @@ proptest! {
         ),
     ) {
         let source: String = words.concat();
-        check(&source, &known());
-        check(&words.join(" "), &known());
+        check(&source, &callables());
+        check(&words.join(" "), &callables());
     }
 }

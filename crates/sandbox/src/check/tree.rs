@@ -1,8 +1,8 @@
-//! Shapes in a syntax tree that several passes look for.
+//! Helpers for syntax trees that several checks use.
 
 use ruff_python_ast::{Expr, ExprCall, ExprName};
 
-/// The name that an expression is.
+/// The name, if the expression is one.
 pub(super) fn name(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Name(ExprName { id, .. }) => Some(id.as_str()),
@@ -10,19 +10,19 @@ pub(super) fn name(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// The text that an expression is.
+/// The text, if the expression is a string literal.
 pub(super) fn text(expr: &Expr) -> Option<&str> {
     expr.as_string_literal_expr().map(|literal| literal.value.to_str())
 }
 
-/// What comes first, or under a name.
+/// The argument at a position or under a keyword.
 pub(super) fn argument<'a>(call: &'a ExprCall, position: usize, keyword: &str) -> Option<&'a Expr> {
     call.arguments
         .find_positional(position)
         .or_else(|| call.arguments.find_keyword(keyword).map(|keyword| &keyword.value))
 }
 
-/// All single targets of an assignment.
+/// Calls `each` for every single target of an assignment.
 pub(super) fn targets<'a>(target: &'a Expr, each: &mut dyn FnMut(&'a Expr)) {
     match target {
         Expr::Tuple(tuple) => tuple.elts.iter().for_each(|it| targets(it, each)),
@@ -32,7 +32,7 @@ pub(super) fn targets<'a>(target: &'a Expr, each: &mut dyn FnMut(&'a Expr)) {
     }
 }
 
-/// Whether a value is written into the program, whole.
+/// Whether an expression consists of literals only.
 pub(super) fn is_literal(expr: &Expr) -> bool {
     match expr {
         Expr::StringLiteral(_)
@@ -53,7 +53,7 @@ pub(super) fn is_literal(expr: &Expr) -> bool {
     }
 }
 
-/// Whether a value says that there is nothing, which is no made-up answer.
+/// Whether a literal is empty, so that it is not a made-up answer.
 pub(super) fn is_empty(expr: &Expr) -> bool {
     match expr {
         Expr::NoneLiteral(_) => true,

@@ -1,13 +1,13 @@
-//! What programs answer, and what becomes of that.
+//! Tests of the answers of programs.
 
-use jackline_attempt::{Fault, InternalOutcome, Outcome, OutcomeError};
+use jackline_attempt::{ArtifactFault, ArtifactOutcome, InternalOutcome, OutcomeError};
 use serde_json::{Value, json};
 
-use crate::world::{INSIDE, World, show};
+use crate::world::{INTERNAL_TEXT, SandboxWorld, violation_text};
 
 #[test]
-fn data_goes_in_and_out_as_it_is() {
-    let world = World::new();
+fn data_goes_in_and_out_unchanged() {
+    let world = SandboxWorld::new();
     let data = json!({
         "none": null, "yes": true, "int": -7, "huge": u64::MAX, "half": 0.5,
         "text": "ä\n\"", "list": [1, [2, {"deep": []}]],
@@ -21,7 +21,7 @@ fn data_goes_in_and_out_as_it_is() {
 
 #[test]
 fn the_first_answer_ends_the_program() {
-    let world = World::new();
+    let world = SandboxWorld::new();
     let source = "def work():\n    return ok(1)\nwork()\ntool('echo')(a=1)\nok(2)";
     assert_eq!(world.answer(source), json!(1));
     assert_eq!(world.answer("try:\n    ok(1)\nfinally:\n    ok(2)"), json!(1));
@@ -32,17 +32,20 @@ fn the_first_answer_ends_the_program() {
 
 #[test]
 fn an_error_is_an_outcome_of_its_own() {
-    let world = World::new();
+    let world = SandboxWorld::new();
     let expected = OutcomeError::new("not_found", "no such film", false);
-    assert_eq!(world.run("error('not_found', 'no such film')"), Ok(Outcome::Error(expected)));
+    assert_eq!(
+        world.run("error('not_found', 'no such film')"),
+        Ok(ArtifactOutcome::Error(expected))
+    );
     let expected = OutcomeError::new("busy", "later", true);
     let source = "error(type='busy', message='later', retriable=True)";
-    assert_eq!(world.run(source), Ok(Outcome::Error(expected)));
+    assert_eq!(world.run(source), Ok(ArtifactOutcome::Error(expected)));
 }
 
 #[test]
 fn a_program_without_an_answer_has_failed() {
-    let world = World::new();
+    let world = SandboxWorld::new();
     for source in ["", "1 + 1", "tool('echo')(a=1)", "x = {'status': 'ok', 'value': 1}\nx"] {
         let (error_type, message) = world.fault(source);
         assert_eq!(error_type, "execution", "{source}");
@@ -51,14 +54,14 @@ fn a_program_without_an_answer_has_failed() {
 }
 
 #[test]
-fn what_is_remembered_arrives_with_a_success_only() {
-    let world = World::new();
+fn the_context_is_stored_only_after_a_success() {
+    let world = SandboxWorld::new();
     world.answer("context['seen'] = [1]\nok(1)");
     assert_eq!(Value::from(world.state.borrow().context.clone()), json!({ "seen": [1] }));
     world.run("context['seen'].append(2)\nerror('busy', 'later')").unwrap();
     world.run("context['seen'].append(3)\nraise ValueError('x')").unwrap_err();
     assert_eq!(world.answer("context['seen'].append(4)\nok(context['seen'])"), json!([1, 4]));
-    // What the host has in there is not kept, whatever becomes of it.
+    // The keys of the host are not stored, whatever the program does with them.
     world.answer("context['tools'].clear()\ndelegates = context['delegates']\nok(1)");
     assert_eq!(Value::from(world.state.borrow().context.clone()), json!({ "seen": [1, 4] }));
     let fault = world.fault("context['seen'] = {1, 2}\nok(1)");
@@ -67,14 +70,14 @@ fn what_is_remembered_arrives_with_a_success_only() {
 }
 
 #[test]
-fn an_answer_from_outside_says_from_where() {
-    let world = World::new();
+fn an_answer_with_external_data_needs_sources() {
+    let world = SandboxWorld::new();
     let source = |answer: &str| format!("page = tool('fetch')(url='https://a')\n{answer}");
     let judged = |answer: &str| {
         let (outcome, violations, ran) = world.run_and_judge(&source(answer));
         assert!(outcome.is_ok());
         assert_eq!(ran.external, ["fetch"]);
-        violations.iter().map(show).collect::<Vec<_>>()
+        violations.iter().map(violation_text).collect::<Vec<_>>()
     };
     let missing = ["missing_external_provenance 2:1".to_owned()];
     assert_eq!(judged("ok(page['body'])"), missing);
@@ -89,7 +92,7 @@ fn an_answer_from_outside_says_from_where() {
     for mode in ["live", "cached", "fixture"] {
         assert_eq!(judged(&complete(mode)), [""; 0]);
     }
-    // Nothing came from outside, and an error is no answer.
+    // There is no external data here, and an error is no answer.
     assert_eq!(judged("error('low_utility', 'nothing there')"), [""; 0]);
     assert!(world.run_and_judge("ok(tool('echo')(a=1))").1.is_empty());
     let (_, violations, _) = world.run_and_judge("ok(delegate('scout', q='x')['value'])");
@@ -97,27 +100,27 @@ fn an_answer_from_outside_says_from_where() {
 }
 
 #[test]
-fn a_delegate_is_one_deeper_and_its_outcome_can_be_handed_on() {
-    let world = World::new();
+fn a_delegate_runs_one_level_deeper_and_its_outcome_can_be_passed_on() {
+    let world = SandboxWorld::new();
     assert_eq!(world.answer("ok(delegate('helper', task='x')['value'])"), json!({ "task": "x" }));
     assert_eq!(world.state.borrow().depths, [1]);
 
     for source in ["delegate('lost', a=1)", "it = delegate('lost', a=1)\nreturn it"] {
-        let Ok(Outcome::Child(child)) = world.run(source) else { panic!("{source}") };
-        let InternalOutcome::Inside { error, .. } = *child else { panic!("{child:?}") };
-        assert_eq!(error.error_message, INSIDE, "raw for a parent");
+        let Ok(ArtifactOutcome::Child(child)) = world.run(source) else { panic!("{source}") };
+        let InternalOutcome::InternalError { error, .. } = *child else { panic!("{child:?}") };
+        assert_eq!(error.error_message, INTERNAL_TEXT, "the parent gets the internal text");
     }
-    // A copy that is written by hand is no outcome of a delegate.
+    // A dictionary with the same shape is no outcome of a delegate.
     let forged = "delegate('helper', a=1)\nreturn {'status': 'ok', 'value': {'a': 2}}";
     assert_eq!(world.fault(forged).0, "execution");
 }
 
 #[test]
-fn what_a_delegate_said_of_its_inside_is_not_repeated() {
-    let world = World::new();
+fn internal_text_of_a_delegate_must_not_be_in_the_answer() {
+    let world = SandboxWorld::new();
     let judged = |answer: &str| {
         let source = format!("it = delegate('lost', a=1)\n{answer}");
-        world.run_and_judge(&source).1.iter().map(show).collect::<Vec<_>>()
+        world.run_and_judge(&source).1.iter().map(violation_text).collect::<Vec<_>>()
     };
     let leak = ["internal_text_leak 2:1".to_owned()];
     assert_eq!(judged("ok({'why': ['It said: ' + it['error_message']]})"), leak);
@@ -127,12 +130,13 @@ fn what_a_delegate_said_of_its_inside_is_not_repeated() {
 }
 
 #[test]
-fn delegates_end_somewhere() {
-    let mut world = World::new();
+fn the_depth_of_delegates_is_limited() {
+    let mut world = SandboxWorld::new();
     world.depth = world.limits.depth_max;
-    let Err(Fault::Refused(violations)) = world.run("x = 1\nok(delegate('helper', a=1))") else {
+    let Err(ArtifactFault::Refused(violations)) = world.run("x = 1\nok(delegate('helper', a=1))")
+    else {
         panic!("it went deeper")
     };
-    assert_eq!(violations.iter().map(show).collect::<Vec<_>>(), ["tool_denied 2:4"]);
+    assert_eq!(violations.iter().map(violation_text).collect::<Vec<_>>(), ["tool_denied 2:4"]);
     assert!(world.called().is_empty());
 }

@@ -1,42 +1,43 @@
-//! Programs as artifacts of attempts: objected to, written again, run.
+//! Programs as artifacts of attempts: they are refused, written again and run.
 
 use std::cell::RefCell;
 
 use jackline_attempt::{
-    Ask, Budgets, Call, Generator, InternalOutcome, Parts, ProviderError, Restored, RollbackError,
-    SnapshotError, Stage, Stages, Trace, Transaction,
+    AttemptBudgets, AttemptCall, CallParts, CallTrace, GenerationRequest, Generator,
+    InternalOutcome, ProviderError, RollbackError, RollbackResult, SnapshotError, Stage,
+    StageObserver, Transaction,
 };
-use jackline_sandbox_host::{Program, programs};
+use jackline_sandbox_host::{PythonProgram, checker_and_runner};
 use serde_json::json;
 
-use crate::world::World;
+use crate::world::SandboxWorld;
 
-struct Script {
+struct SourceGenerator {
     sources: Vec<&'static str>,
-    asks: Vec<Ask>,
+    asks: Vec<GenerationRequest>,
 }
 
-impl Generator for Script {
-    type Artifact = Program;
+impl Generator for SourceGenerator {
+    type Artifact = PythonProgram;
 
-    fn generate(&mut self, ask: &Ask) -> Result<Program, ProviderError> {
+    fn generate(&mut self, ask: &GenerationRequest) -> Result<PythonProgram, ProviderError> {
         self.asks.push(ask.clone());
-        Ok(Program::new(self.sources.remove(0)))
+        Ok(PythonProgram::new(self.sources.remove(0)))
     }
 }
 
-/// Remembers the context and gives it back.
-struct Kept<'a>(&'a World, Option<serde_json::Map<String, serde_json::Value>>);
+/// Restores the context of the test host.
+struct ContextTransaction<'a>(&'a SandboxWorld, Option<serde_json::Map<String, serde_json::Value>>);
 
-impl Transaction for Kept<'_> {
+impl Transaction for ContextTransaction<'_> {
     fn begin(&mut self, _: u32) -> Result<u64, SnapshotError> {
         self.1 = Some(self.0.state.borrow().context.clone());
         Ok(0)
     }
 
-    fn roll_back(&mut self, _: u32) -> Result<Restored, RollbackError> {
+    fn roll_back(&mut self, _: u32) -> Result<RollbackResult, RollbackError> {
         self.0.state.borrow_mut().context = self.1.take().unwrap_or_default();
-        Ok(Restored::default())
+        Ok(RollbackResult::default())
     }
 
     fn commit(&mut self, _: u32) -> Result<(), RollbackError> {
@@ -44,39 +45,43 @@ impl Transaction for Kept<'_> {
     }
 }
 
-struct Heard;
+struct NoStages;
 
-impl Stages for Heard {
-    fn reached(&mut self, _: u32, _: Stage) -> Result<(), String> {
+impl StageObserver for NoStages {
+    fn stage_reached(&mut self, _: u32, _: Stage) -> Result<(), String> {
         Ok(())
     }
 
-    fn ended(&mut self) -> Option<jackline_attempt::Ended> {
+    fn interruption(&mut self) -> Option<jackline_attempt::Interruption> {
         None
     }
 }
 
-fn play(world: &World, sources: Vec<&'static str>) -> (InternalOutcome, Trace, Vec<Ask>) {
-    let (mut checker, mut runner) = programs(&world.workers, &world.state, world.limits, 0);
-    let mut generator = Script { sources, asks: Vec::new() };
-    let mut transaction = Kept(world, None);
-    let stages = RefCell::new(Heard);
-    let mut parts = Parts {
+fn run_call(
+    world: &SandboxWorld,
+    sources: Vec<&'static str>,
+) -> (InternalOutcome, CallTrace, Vec<GenerationRequest>) {
+    let (mut checker, mut runner) =
+        checker_and_runner(&world.workers, &world.state, world.limits, 0);
+    let mut generator = SourceGenerator { sources, asks: Vec::new() };
+    let mut transaction = ContextTransaction(world, None);
+    let stages = RefCell::new(NoStages);
+    let mut parts = CallParts {
         generator: &mut generator,
         validator: &mut checker,
         executor: &mut runner,
         transaction: &mut transaction,
         stages: &mut *stages.borrow_mut(),
     };
-    let call = Call { name: "films.find".to_owned(), budgets: Budgets::default() };
+    let call = AttemptCall { name: "films.find".to_owned(), budgets: AttemptBudgets::default() };
     let (outcome, trace) = call.run(&mut parts);
     (outcome, trace, generator.asks)
 }
 
 #[test]
-fn what_is_objected_to_is_written_again_with_the_place_and_the_correction() {
-    let world = World::new();
-    let (outcome, trace, asks) = play(
+fn a_refused_program_is_written_again_with_the_position_and_the_correction() {
+    let world = SandboxWorld::new();
+    let (outcome, trace, asks) = run_call(
         &world,
         vec![
             "context['n'] = 1\nadd = tool('add')\nadd.run = print\nok(1)",
@@ -92,8 +97,8 @@ fn what_is_objected_to_is_written_again_with_the_place_and_the_correction() {
 
 #[test]
 fn each_lane_is_reached_by_a_program() {
-    let world = World::new();
-    let (outcome, trace, _) = play(
+    let world = SandboxWorld::new();
+    let (outcome, trace, _) = run_call(
         &world,
         vec![
             "ok(tool('fetch')(url='u'))",

@@ -1,20 +1,20 @@
-//! Programs that are made to do harm: the worker may end, the host goes on.
+//! Hostile programs: the worker may end, but the host continues.
 
-use jackline_attempt::Outcome;
-use jackline_sandbox_host::Limits;
+use jackline_attempt::ArtifactOutcome;
+use jackline_sandbox_host::ProgramLimits;
 use serde_json::json;
 
-use crate::world::World;
+use crate::world::SandboxWorld;
 
-/// The host goes on, and the next program runs.
+/// Asserts that the host continues and can run the next program.
 #[track_caller]
-fn goes_on(world: &World) {
+fn still_works(world: &SandboxWorld) {
     assert_eq!(world.answer("ok(tool('add')(a=1, b=2))"), json!(3));
 }
 
 #[test]
-fn a_loop_without_end_has_one() {
-    let mut world = World::new();
+fn an_endless_loop_is_ended() {
+    let mut world = SandboxWorld::new();
     world.limits.time_ms = 500;
     for source in [
         "while True: pass",
@@ -22,14 +22,14 @@ fn a_loop_without_end_has_one() {
         "import itertools\nok([n for n in itertools.count() if n < 0])",
     ] {
         assert_eq!(world.fault(source).0, "timeout", "{source}");
-        goes_on(&world);
+        still_works(&world);
     }
 }
 
 #[test]
-fn memory_without_end_has_one() {
-    let mut world = World::new();
-    world.limits = Limits { memory_bytes: 16 << 20, time_ms: 5_000, ..world.limits };
+fn memory_is_limited() {
+    let mut world = SandboxWorld::new();
+    world.limits = ProgramLimits { memory_bytes: 16 << 20, time_ms: 5_000, ..world.limits };
     for source in [
         "a = []\nwhile True: a.append('x' * 1000)",
         "ok('x' * 10 ** 10)",
@@ -46,15 +46,15 @@ fn memory_without_end_has_one() {
         "ok(bytes(10 ** 9))",
     ] {
         let ended = world.run(source);
-        assert!(!matches!(ended, Ok(Outcome::Ok { .. })), "{source}: {ended:?}");
-        goes_on(&world);
+        assert!(!matches!(ended, Ok(ArtifactOutcome::Ok { .. })), "{source}: {ended:?}");
+        still_works(&world);
     }
     assert_eq!(world.fault("a = []\nwhile True: a.append('x' * 1000)").0, "memory");
 }
 
 #[test]
-fn recursion_without_end_has_one() {
-    let world = World::new();
+fn recursion_is_limited() {
+    let world = SandboxWorld::new();
     assert_eq!(world.fault("def f(n): return f(n + 1)\nf(0)").0, "recursion");
     let deep = "x = []\nfor i in range(100000): x = [x]\nok(x)";
     let fault = world.fault(deep).0;
@@ -64,35 +64,35 @@ fn recursion_without_end_has_one() {
     );
     let deep = "x = []\nfor i in range(100000): x = [x]\nprint(x)\nok(x == x)";
     let _ = world.run(deep);
-    goes_on(&world);
+    still_works(&world);
 }
 
 #[test]
-fn what_is_no_data_is_no_answer() {
-    let world = World::new();
+fn a_value_that_is_not_plain_data_is_no_answer() {
+    let world = SandboxWorld::new();
     for (source, says) in [
         ("ok({1, 2})", "value is a set; use a list"),
         ("ok({'a': [1, print]})", "value[\"a\"][1] is a function"),
         ("ok(tool('echo'))", "value is a function; call it"),
         ("ok({1: 2})", "value has a key that is an integer, not a string"),
-        ("ok(float('nan'))", "value is a float that is no number"),
+        ("ok(float('nan'))", "value is a float that is not a finite number"),
         ("ok(2 ** 64)", "value is an integer beyond 64 bits"),
         ("ok(b'x')", "value is bytes"),
         ("a = []\na.append(a)\nok(a)", "value[0] is part of itself"),
         ("class A: pass\nok(A())", "value is an object"),
         ("ok(1, sources=[{1}])", "sources[0] is a set"),
-        ("ok('x' * 5000000)", "at most 4194304 leave it"),
+        ("ok('x' * 5000000)", "the limit is 4194304"),
     ] {
         let (error_type, message) = world.fault(source);
         assert_eq!(error_type, "non_serializable_result", "{source}: {message}");
         assert!(message.contains(says), "{source}: {message}");
     }
-    goes_on(&world);
+    still_works(&world);
 }
 
 #[test]
-fn a_hundred_megabytes_of_print_are_counted_and_not_kept() {
-    let mut world = World::new();
+fn a_hundred_megabytes_of_output_are_counted_but_not_stored() {
+    let mut world = SandboxWorld::new();
     world.limits.time_ms = 30_000;
     world.limits.deadline_ms = 60_000;
     let source = "line = 'x' * 9999\nfor i in range(10500): print(line)\nok(1)";
@@ -104,19 +104,19 @@ fn a_hundred_megabytes_of_print_are_counted_and_not_kept() {
 }
 
 #[test]
-fn calls_have_an_end() {
-    let mut world = World::new();
+fn the_number_of_calls_is_limited() {
+    let mut world = SandboxWorld::new();
     world.limits.calls_max = 10;
     let source =
         "while True:\n    try:\n        tool('echo')(a=1)\n    except BaseException:\n        pass";
     let (error_type, message) = world.fault(source);
     assert_eq!((error_type.as_str(), world.called().len()), ("budget_exceeded", 10), "{message}");
-    goes_on(&world);
+    still_works(&world);
 }
 
 #[test]
-fn there_is_nothing_outside() {
-    let world = World::new();
+fn nothing_outside_is_reachable() {
+    let world = SandboxWorld::new();
     for source in [
         "ok(open('/etc/passwd').read())",
         "import os\nok(os.getenv('PATH'))",
@@ -131,50 +131,50 @@ fn there_is_nothing_outside() {
 }
 
 #[test]
-fn text_that_is_no_program_can_be_looked_at_and_run() {
-    let world = World::new();
+fn text_that_is_no_program_can_be_checked_and_run() {
+    let world = SandboxWorld::new();
     for source in ["\0", "ok(1)\0", "ok('\0')", "\u{feff}ok(1)\0", "(", "\u{202e}", "'''", "\\"] {
         assert_ne!(world.validate(source), [""; 0], "{source:?}");
         let _ = world.run(source);
     }
     assert_eq!(world.fault("ok(").0, "invalid_code");
-    goes_on(&world);
+    still_works(&world);
 }
 
 #[test]
-fn a_worker_that_runs_out_of_memory_ends_and_the_host_goes_on() {
-    let mut world = World::new();
+fn a_worker_that_runs_out_of_memory_ends_and_the_host_continues() {
+    let mut world = SandboxWorld::new();
     let patient = world.limits;
-    // The interpreter looks at its limit when it runs, not while it reads the program.
-    world.limits = Limits { memory_bytes: 1 << 20, source_bytes_max: 32 << 20, ..patient };
+    // The interpreter checks its memory limit when a program runs, not while it is parsed.
+    world.limits = ProgramLimits { memory_bytes: 1 << 20, source_bytes_max: 32 << 20, ..patient };
     let (error_type, message) = world.fault(&format!("x = [{}]", "1,".repeat(200_000)));
     assert_eq!(error_type, "memory");
     assert!(message.starts_with("the worker ran out of memory"), "{message}");
     world.limits = patient;
-    goes_on(&world);
+    still_works(&world);
 }
 
 #[test]
-fn ten_megabytes_of_code_are_refused_unread_and_read_if_they_must_be() {
+fn ten_megabytes_of_code_are_refused_unparsed_unless_the_limit_allows_them() {
     const BYTES: usize = 10 << 20;
-    let mut world = World::new();
+    let mut world = SandboxWorld::new();
     let long = "x = 1\n".repeat(BYTES / 6 + 1);
     assert_eq!(world.validate(&long), ["program_too_long"]);
     world.limits.source_bytes_max = 2 * BYTES;
     let patient = world.limits;
     for source in [long, "(".repeat(BYTES), "1 + ".repeat(BYTES / 4) + "1", "\0".repeat(BYTES)] {
-        // Found fault with, or too much for the worker: never for the host.
+        // The check fails or the worker ends. The host must survive both.
         world.limits.deadline_ms = 500;
         let _ = world.validate(&source);
         let _ = world.run(&source);
         world.limits = patient;
-        goes_on(&world);
+        still_works(&world);
     }
 }
 
 #[test]
-fn short_programs_that_are_deep_are_too_much_for_the_worker_at_most() {
-    let world = World::new();
+fn short_programs_with_deep_nesting_can_only_end_the_worker() {
+    let world = SandboxWorld::new();
     for source in [
         "1 + ".repeat(16_000) + "1",
         "-".repeat(60_000) + "1",
@@ -194,6 +194,6 @@ fn short_programs_that_are_deep_are_too_much_for_the_worker_at_most() {
         assert!(source.len() <= world.limits.source_bytes_max);
         let _ = world.validate(&source);
         let _ = world.run(&source);
-        goes_on(&world);
+        still_works(&world);
     }
 }

@@ -1,11 +1,6 @@
-//! Programs, run by the real worker for a host that is made up.
+//! Programs that the real worker runs for a test host.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "tests say what they expect"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests may panic")]
 
 mod answers;
 mod attempts;

@@ -1,15 +1,16 @@
-//! A host that is made up, and the real worker.
+//! A test host, and the real worker.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use jackline_attempt::{
-    Executor as _, Fault, InternalOutcome, Outcome, OutcomeError, Subtype, Validator as _,
-    Violation,
+    ArtifactFault, ArtifactOutcome, AttemptViolation, Executor as _, InternalOutcome, OutcomeError,
+    Subtype, Validator as _,
 };
 use jackline_sandbox_host::{
-    CallError, Forged, Host, Known, Limits, Named, Program, Ran, Sandbox, Workers, programs,
+    CallError, CallableSpec, Callables, GeneratedTool, ProgramHost, ProgramLimits, ProgramRun,
+    PythonProgram, Sandbox, WorkerPool, checker_and_runner,
 };
 use serde_json::{Map, Value, json};
 
@@ -17,79 +18,80 @@ pub(crate) fn sandbox() -> Sandbox {
     Sandbox { path: Some(PathBuf::from(env!("CARGO_BIN_EXE_jackline-sandbox"))) }
 }
 
-/// What nobody outside may read.
-pub(crate) const INSIDE: &str = "RAW-4f1d inside of the delegate";
+/// Internal text of a delegate, which no answer may contain.
+pub(crate) const INTERNAL_TEXT: &str = "RAW-4f1d inside of the delegate";
 
-/// A host with some tools, and everything that was asked of it.
-pub(crate) struct World {
-    pub(crate) workers: Workers,
-    pub(crate) limits: Limits,
+/// A test host with some tools, which records its calls.
+pub(crate) struct SandboxWorld {
+    pub(crate) workers: WorkerPool,
+    pub(crate) limits: ProgramLimits,
     pub(crate) depth: u32,
-    pub(crate) state: RefCell<State>,
+    pub(crate) state: RefCell<TestHost>,
 }
 
 #[derive(Default)]
-pub(crate) struct State {
+pub(crate) struct TestHost {
     pub(crate) calls: Vec<(String, Value)>,
     pub(crate) context: Map<String, Value>,
-    pub(crate) forged: BTreeMap<String, Forged>,
+    pub(crate) forged: BTreeMap<String, GeneratedTool>,
     pub(crate) depths: Vec<u32>,
-    workers: Option<Workers>,
+    workers: Option<WorkerPool>,
 }
 
-impl World {
+impl SandboxWorld {
     pub(crate) fn new() -> Self {
         Self::with(sandbox())
     }
 
     pub(crate) fn with(sandbox: Sandbox) -> Self {
-        let workers = Workers::new(sandbox);
-        let state = State { workers: Some(workers.clone()), ..State::default() };
-        let limits = Limits { time_ms: 2_000, ..Limits::default() };
+        let workers = WorkerPool::new(sandbox);
+        let state = TestHost { workers: Some(workers.clone()), ..TestHost::default() };
+        let limits = ProgramLimits { time_ms: 2_000, ..ProgramLimits::default() };
         Self { workers, limits, depth: 0, state: RefCell::new(state) }
     }
 
-    /// What is wrong with a program, as `subtype line:column`.
+    /// The violations of a program, as `subtype line:column`.
     pub(crate) fn validate(&self, source: &str) -> Vec<String> {
-        let (mut checker, _) = programs(&self.workers, &self.state, self.limits, self.depth);
-        checker.validate(&Program::new(source)).iter().map(show).collect()
+        let (mut checker, _) =
+            checker_and_runner(&self.workers, &self.state, self.limits, self.depth);
+        checker.validate(&PythonProgram::new(source)).iter().map(violation_text).collect()
     }
 
-    /// Runs a program that nobody looked at.
-    pub(crate) fn run(&self, source: &str) -> Result<Outcome, Fault> {
+    /// Runs a program without checking it.
+    pub(crate) fn run(&self, source: &str) -> Result<ArtifactOutcome, ArtifactFault> {
         self.run_and_judge(source).0
     }
 
-    /// Runs a program, and looks at what came of it.
+    /// Runs a program and judges its outcome.
     pub(crate) fn run_and_judge(
         &self,
         source: &str,
-    ) -> (Result<Outcome, Fault>, Vec<Violation>, Ran) {
-        let program = Program::new(source);
+    ) -> (Result<ArtifactOutcome, ArtifactFault>, Vec<AttemptViolation>, ProgramRun) {
+        let program = PythonProgram::new(source);
         let (mut checker, mut runner) =
-            programs(&self.workers, &self.state, self.limits, self.depth);
+            checker_and_runner(&self.workers, &self.state, self.limits, self.depth);
         let outcome = runner.execute(&program);
         let violations = match &outcome {
             Ok(outcome) => checker.judge(&program, outcome),
             Err(_) => Vec::new(),
         };
-        (outcome, violations, runner.ran())
+        (outcome, violations, runner.last_run())
     }
 
-    /// The answer of a program that has one.
+    /// The answer of a program that succeeds.
     #[track_caller]
     pub(crate) fn answer(&self, source: &str) -> Value {
         match self.run(source) {
-            Ok(Outcome::Ok { value, .. }) => value,
+            Ok(ArtifactOutcome::Ok { value, .. }) => value,
             other => panic!("{other:?} of:\n{source}"),
         }
     }
 
-    /// The type and the message of a program's fault.
+    /// The type and message of the fault of a program.
     #[track_caller]
     pub(crate) fn fault(&self, source: &str) -> (String, String) {
         match self.run(source) {
-            Err(Fault::Failed { error_type, message }) => (error_type, message),
+            Err(ArtifactFault::Failed { error_type, message }) => (error_type, message),
             other => panic!("{other:?} of:\n{source}"),
         }
     }
@@ -99,30 +101,31 @@ impl World {
     }
 }
 
-pub(crate) fn show(violation: &Violation) -> String {
+pub(crate) fn violation_text(violation: &AttemptViolation) -> String {
     let at = violation.location.map_or_else(String::new, |at| format!(" {at}"));
     format!("{}{at}", violation.subtype)
 }
 
-fn named(name: &str, external: bool) -> Named {
-    Named { name: name.to_owned(), description: format!("does {name}"), external }
+fn callable(name: &str, external: bool) -> CallableSpec {
+    CallableSpec { name: name.to_owned(), description: format!("does {name}"), external }
 }
 
-impl Host for State {
-    fn known(&self) -> Known {
+impl ProgramHost for TestHost {
+    fn callables(&self) -> Callables {
         let own = ["echo", "add", "broken", "denied", "big", "deep", "panics"]
-            .map(|name| named(name, false));
-        let forged = self.forged.keys().map(|name| named(name, false));
-        let tools = own.into_iter().chain([named("fetch", true)]).chain(forged).collect();
-        let delegates = vec![named("helper", false), named("scout", true), named("lost", false)];
-        Known { tools, delegates }
+            .map(|name| callable(name, false));
+        let forged = self.forged.keys().map(|name| callable(name, false));
+        let tools = own.into_iter().chain([callable("fetch", true)]).chain(forged).collect();
+        let delegates =
+            vec![callable("helper", false), callable("scout", true), callable("lost", false)];
+        Callables { tools, delegates }
     }
 
     fn context(&self) -> Map<String, Value> {
         self.context.clone()
     }
 
-    fn remember(&mut self, context: Map<String, Value>) {
+    fn store_context(&mut self, context: Map<String, Value>) {
         self.context = context;
     }
 
@@ -143,20 +146,21 @@ impl Host for State {
             "fetch" => Ok(json!({ "status": 200, "body": "Dune" })),
             "broken" => Err(failed("network_error", "the line is down")),
             "denied" => {
-                let denied = Violation::new(Subtype::ToolDenied, "not on a Sunday");
+                let denied = AttemptViolation::new(Subtype::ToolDenied, "not on a Sunday");
                 Err(CallError::Refused(vec![denied]))
             }
             "deep" => Ok((0..1000).fold(Value::Null, |inner, _| json!([inner]))),
-            "panics" => panic!("the host's own fault"),
+            "panics" => panic!("a fault of the host"),
             "big" => Ok(Value::String("x".repeat(5 << 20))),
             forged => {
-                // Runs as any program does: looked at, in a worker of its own.
+                // Runs like any program, in a worker of its own.
                 let source = self.forged[forged].source.clone();
                 let inner = RefCell::new(Self::default());
                 let workers = self.workers.as_ref().unwrap();
-                let (_, mut runner) = programs(workers, &inner, Limits::default(), 0);
-                match runner.execute(&Program { source, arguments }) {
-                    Ok(Outcome::Ok { value, .. }) => Ok(value),
+                let (_, mut runner) =
+                    checker_and_runner(workers, &inner, ProgramLimits::default(), 0);
+                match runner.execute(&PythonProgram { source, arguments }) {
+                    Ok(ArtifactOutcome::Ok { value, .. }) => Ok(value),
                     other => Err(failed("tool_failed", &format!("{other:?}"))),
                 }
             }
@@ -172,8 +176,8 @@ impl Host for State {
         self.calls.push((name.to_owned(), Value::Object(arguments.clone())));
         self.depths.push(depth);
         if name == "lost" {
-            return Ok(InternalOutcome::Inside {
-                error: OutcomeError::new("guardrail_retry_exhausted", INSIDE, false),
+            return Ok(InternalOutcome::InternalError {
+                error: OutcomeError::new("guardrail_retry_exhausted", INTERNAL_TEXT, false),
                 guardrail_class: Subtype::ToolDenied.class(),
                 guardrail_subtype: "tool_denied".to_owned(),
                 retries: 1,
@@ -182,7 +186,7 @@ impl Host for State {
         Ok(InternalOutcome::Ok { value: Value::Object(arguments), sources: Vec::new() })
     }
 
-    fn forge(&mut self, forged: Forged) -> Result<(), CallError> {
+    fn add_tool(&mut self, forged: GeneratedTool) -> Result<(), CallError> {
         self.forged.insert(forged.name.clone(), forged);
         Ok(())
     }

@@ -1,24 +1,23 @@
-//! What a change does to a text, line by line, for people.
+//! Shows the changes of a text, line by line, for people.
 
 use similar::{Algorithm, ChangeTag, DiffOp, capture_diff_slices, group_diff_ops};
 
 /// How many unchanged lines are shown around a change.
-const AROUND: usize = 3;
+const CONTEXT_LINES: usize = 3;
 
-/// How many pairs of lines are compared before the changed part is shown as
-/// gone and come.
-const PAIRS_MAX: usize = 4_000_000;
+/// If there are more pairs of lines than this, the changed part is shown as removed and added.
+const LINE_PAIRS_MAX: usize = 4_000_000;
 
 /// One line of a difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DiffLine {
-    /// It is in both.
+    /// It is in both texts.
     Same(String),
-    /// It comes.
+    /// It is only in the new text.
     Added(String),
-    /// It goes.
+    /// It is only in the old text.
     Removed(String),
-    /// Lines that are in both are left out here.
+    /// Lines of both texts that are not shown.
     Gap,
 }
 
@@ -26,9 +25,9 @@ pub enum DiffLine {
 pub fn diff(before: &str, after: &str) -> Vec<DiffLine> {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let mut lines = Vec::new();
-    // How many lines of the old text are shown or left out.
+    // How many lines of the old text are shown or skipped.
     let mut done = 0;
-    for group in group_diff_ops(compare(&old, &new), AROUND) {
+    for group in group_diff_ops(compare(&old, &new), CONTEXT_LINES) {
         for op in &group {
             if op.old_range().start > done {
                 lines.push(DiffLine::Gap);
@@ -50,7 +49,7 @@ pub fn diff(before: &str, after: &str) -> Vec<DiffLine> {
     lines
 }
 
-/// Which lines are the same. Beyond a limit the whole changed part is replaced.
+/// The edit operations. Beyond the limit, the whole changed part is replaced.
 fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let is_same = |(one, other): &(&&str, &&str)| one == other;
     let head = old.iter().zip(new).take_while(is_same).count();
@@ -58,7 +57,7 @@ fn compare(old: &[&str], new: &[&str]) -> Vec<DiffOp> {
     let both_ends = old.iter().rev().zip(new.iter().rev());
     let tail = both_ends.take(shorter - head).take_while(is_same).count();
     let (old_len, new_len) = (old.len() - head - tail, new.len() - head - tail);
-    if old_len.saturating_mul(new_len) <= PAIRS_MAX {
+    if old_len.saturating_mul(new_len) <= LINE_PAIRS_MAX {
         return capture_diff_slices(Algorithm::Myers, old, new);
     }
     let (old_index, new_index) = (old.len() - tail, new.len() - tail);
@@ -84,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_shown_with_what_is_around_them() {
+    fn changes_are_shown_with_the_lines_around_them() {
         assert_eq!(shown("", "a\nb\n"), ["+a", "+b"]);
         assert_eq!(shown("a\n", "a\n"), ["…"]);
         assert_eq!(shown("a\nb\nc\n", "a\nx\nc\n"), [" a", "-b", "+x", " c"]);
@@ -95,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_that_are_far_apart_have_a_gap_between_them() {
+    fn distant_changes_have_a_gap_between_them() {
         let long = |first: &str, second: &str| format!("{first}\n1\n2\n3\n4\n5\n6\n7\n{second}\n");
         let expected = ["-a", "+b", " 1", " 2", " 3", "…", " 5", " 6", " 7", "-c", "+d"];
         assert_eq!(shown(&long("a", "c"), &long("b", "d")), expected);
@@ -105,20 +104,20 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_too_many_lines_is_shown_as_gone_and_come() {
+    fn a_change_of_too_many_lines_is_shown_as_removed_and_added() {
         let line = |word: &str, n: usize| format!("{word}{n}\nsame\n");
         let lines = |word: &str| (0..2100).map(|n| line(word, n)).collect::<Vec<_>>().concat();
         let text = |word: &str| format!("first\n{}last\n", lines(word));
-        let found = shown(&text("a"), &text("b"));
-        // The last `same` is a part of the end.
-        let removed = found.iter().filter(|line| line.starts_with('-')).count();
-        let added = found.iter().filter(|line| line.starts_with('+')).count();
-        assert_eq!((removed, added, found.len()), (4199, 4199, 2 * 4199 + 3));
-        assert!(found[1].starts_with('-') && found[1 + 4199].starts_with('+'));
+        let diff = shown(&text("a"), &text("b"));
+        // The last `same` belongs to the unchanged end.
+        let removed = diff.iter().filter(|line| line.starts_with('-')).count();
+        let added = diff.iter().filter(|line| line.starts_with('+')).count();
+        assert_eq!((removed, added, diff.len()), (4199, 4199, 2 * 4199 + 3));
+        assert!(diff[1].starts_with('-') && diff[1 + 4199].starts_with('+'));
     }
 
     #[test]
-    fn a_line_that_moved_is_not_all_lines() {
+    fn a_moved_line_is_removed_and_added_alone() {
         assert_eq!(shown("a\nb\nc\nd\n", "b\nc\nd\na\n"), ["-a", " b", " c", " d", "+a"]);
         assert_eq!(shown("{\n}\n", "{\n  x\n}\n"), [" {", "+  x", " }"]);
     }

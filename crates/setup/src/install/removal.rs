@@ -1,136 +1,165 @@
-//! What taking the guard out would change.
+//! Plans the changes that remove the guard.
 
 use std::path::PathBuf;
 
-use super::ledger::{Entry, Ledger, Original};
-use super::plan::{Site, holds_ours};
-use super::write::{differs, is_as_left};
-use super::{Change, DEFINITION, Direction, InstallError, Plan, Purpose, Wish, exclude};
-use jackline_clients::installation::Scope;
-use jackline_clients::settings_file::is_same;
-use jackline_clients::settings_file::{SettingsFile, SettingsFileError, look};
+use super::apply_plan::{differs, is_unchanged};
+use super::ledger::{FileBackup, Ledger, LedgerEntry};
+use super::plan::{ProjectSite, has_own_hooks};
+use super::{
+    DEFINITION, FilePurpose, InstallDirection, InstallError, InstallPlan, InstallRequest,
+    PlannedChange, exclude,
+};
+use jackline_clients::installation::InstallScope;
+use jackline_clients::settings_file::is_same_file;
+use jackline_clients::settings_file::{SettingsFile, SettingsFileError, read_file};
 use jackline_clients::{CLIENTS, Client};
 
-/// Works out what is to be given back.
-pub fn plan_removal(wish: &Wish) -> Result<Plan, InstallError> {
-    let site = Site::of(&wish.here);
-    let mut removal = Removal { ledger: Ledger::of(&wish.state_home), plan: Plan::empty(&site) };
+/// Plans what to restore.
+pub fn plan_removal(wish: &InstallRequest) -> Result<InstallPlan, InstallError> {
+    let site = ProjectSite::of(&wish.directory);
+    let mut removal =
+        RemovalPlanner { ledger: Ledger::of(&wish.state_home), plan: InstallPlan::empty(&site) };
     let clients = if wish.clients.is_empty() { &CLIENTS[..] } else { &wish.clients };
     for client in clients {
-        removal.settings(client, client.installation.settings_file(&site.project, wish.scope)?)?;
+        removal
+            .plan_settings(client, client.installation.settings_file(&site.project, wish.scope)?)?;
     }
-    if is_last(&site, wish) {
-        removal.exclude(&site, wish)?;
-        removal.definition(&site, wish)?;
+    if is_last_installation(&site, wish) {
+        removal.plan_exclude(&site, wish)?;
+        removal.plan_definition(&site, wish)?;
     }
     Ok(removal.plan)
 }
 
-/// Whether no other settings here need what is shared.
-fn is_last(site: &Site, wish: &Wish) -> bool {
-    let needs = |client: &Client, scope: Scope| {
+/// Whether no other settings of this project need the definition and the ignore list.
+fn is_last_installation(site: &ProjectSite, wish: &InstallRequest) -> bool {
+    let needs = |client: &Client, scope: InstallScope| {
         let file = |scope| client.installation.settings_file(&site.project, scope);
         let (Ok(path), Ok(own)) = (file(scope), file(wish.scope)) else { return false };
-        !is_same(&path, &own) && holds_ours(client, &path)
+        !is_same_file(&path, &own) && has_own_hooks(client, &path)
     };
     let needs = |client: &'static Client| {
-        [Scope::Project, Scope::Local].into_iter().any(|scope| needs(client, scope))
+        [InstallScope::Project, InstallScope::Local].into_iter().any(|scope| needs(client, scope))
     };
     !CLIENTS.into_iter().any(needs)
 }
 
-struct Removal {
+struct RemovalPlanner {
     ledger: Ledger,
-    plan: Plan,
+    plan: InstallPlan,
 }
 
-impl Removal {
-    fn settings(&mut self, client: &'static Client, path: PathBuf) -> Result<(), InstallError> {
-        let held = look(&path)?;
-        if held.bytes.is_none() {
+impl RemovalPlanner {
+    fn plan_settings(
+        &mut self,
+        client: &'static Client,
+        path: PathBuf,
+    ) -> Result<(), InstallError> {
+        let file = read_file(&path)?;
+        if file.bytes.is_none() {
             return Ok(());
         }
-        let entry = self.ledger.read(&held.target);
+        let entry = self.ledger.read(&file.real_path);
         let original = entry.as_ref().and_then(|entry| self.ledger.original(entry));
-        if let Some(original) = self.untouched(entry.as_ref(), &held) {
-            self.push(Purpose::Settings(client), path, held, original.bytes().map(<[u8]>::to_vec));
+        if let Some(original) = self.unchanged_original(entry.as_ref(), &file) {
+            self.push(
+                FilePurpose::Settings(client),
+                path,
+                file,
+                original.bytes().map(<[u8]>::to_vec),
+            );
             return Ok(());
         }
         let wrong = |source| SettingsFileError::Settings { path: path.clone(), source };
-        let text = held.text(&path)?;
-        let was = original.as_ref().and_then(Original::bytes);
-        let was = was.and_then(|bytes| std::str::from_utf8(bytes).ok());
-        let edited = client.installation.remove(text, was).map_err(wrong)?;
-        let ours_alone =
-            original == Some(Original::Absent) && client.installation.is_blank(&edited);
+        let text = file.text(&path)?;
+        let original_text = original.as_ref().and_then(FileBackup::bytes);
+        let original_text = original_text.and_then(|bytes| std::str::from_utf8(bytes).ok());
+        let edited = client.installation.remove_hooks(text, original_text).map_err(wrong)?;
+        let only_ours =
+            original == Some(FileBackup::NoFile) && client.installation.is_blank(&edited);
         self.push(
-            Purpose::Settings(client),
+            FilePurpose::Settings(client),
             path,
-            held,
-            (!ours_alone).then(|| edited.into_bytes()),
+            file,
+            (!only_ours).then(|| edited.into_bytes()),
         );
         Ok(())
     }
 
-    fn exclude(&mut self, site: &Site, wish: &Wish) -> Result<(), InstallError> {
-        let Some(path) = site.exclude.clone().filter(|_| wish.scope != Scope::User) else {
+    fn plan_exclude(
+        &mut self,
+        site: &ProjectSite,
+        wish: &InstallRequest,
+    ) -> Result<(), InstallError> {
+        let Some(path) = site.exclude.clone().filter(|_| wish.scope != InstallScope::User) else {
             return Ok(());
         };
-        let held = look(&path)?;
-        // A line that nobody remembers is somebody's own.
-        let Some(entry) = self.ledger.read(&held.target) else { return Ok(()) };
-        if let Some(original) = self.untouched(Some(&entry), &held) {
-            self.push(Purpose::Exclude, path, held, original.bytes().map(<[u8]>::to_vec));
-        } else if let Some(text) = held.text(&path).ok().and_then(exclude::without_line) {
-            self.push(Purpose::Exclude, path, held, Some(text.into_bytes()));
+        let file = read_file(&path)?;
+        // Without a record, a person wrote the line.
+        let Some(entry) = self.ledger.read(&file.real_path) else { return Ok(()) };
+        if let Some(original) = self.unchanged_original(Some(&entry), &file) {
+            self.push(FilePurpose::Exclude, path, file, original.bytes().map(<[u8]>::to_vec));
+        } else if let Some(text) = file.text(&path).ok().and_then(exclude::remove_line) {
+            self.push(FilePurpose::Exclude, path, file, Some(text.into_bytes()));
         }
         Ok(())
     }
 
-    fn definition(&mut self, site: &Site, wish: &Wish) -> Result<(), InstallError> {
+    fn plan_definition(
+        &mut self,
+        site: &ProjectSite,
+        wish: &InstallRequest,
+    ) -> Result<(), InstallError> {
         let user = jackline_host::LayerFiles::of_machine().user;
-        let known = match wish.scope {
-            Scope::User => user.filter(|user| user.is_file()),
-            Scope::Project | Scope::Local => site.definition.clone(),
+        let definition = match wish.scope {
+            InstallScope::User => user.filter(|user| user.is_file()),
+            InstallScope::Project | InstallScope::Local => site.definition.clone(),
         };
-        let Some(path) = known else { return Ok(()) };
-        let held = look(&path)?;
-        let entry = self.ledger.read(&held.target);
-        let is_ours = held.bytes.as_deref() == Some(DEFINITION.as_bytes());
-        if is_ours || self.untouched(entry.as_ref(), &held) == Some(Original::Absent) {
-            self.push(Purpose::Definition, path, held, None);
+        let Some(path) = definition else { return Ok(()) };
+        let file = read_file(&path)?;
+        let entry = self.ledger.read(&file.real_path);
+        let is_ours = file.bytes.as_deref() == Some(DEFINITION.as_bytes());
+        if is_ours || self.unchanged_original(entry.as_ref(), &file) == Some(FileBackup::NoFile) {
+            self.push(FilePurpose::Definition, path, file, None);
         } else {
-            let text = format!("`{}` is not what `jackline init` wrote, and stays", path.display());
+            let text = format!(
+                "`{}` is not the file that `jackline init` wrote, so it stays",
+                path.display()
+            );
             self.plan.notes.push(text);
         }
         Ok(())
     }
 
-    /// What comes back, where a file is as we left it.
-    fn untouched(&self, entry: Option<&Entry>, held: &SettingsFile) -> Option<Original> {
-        let entry = entry.filter(|entry| is_as_left(entry, held.bytes.as_deref()))?;
+    /// The original of a file that we wrote and that was not changed since.
+    fn unchanged_original(
+        &self,
+        entry: Option<&LedgerEntry>,
+        file: &SettingsFile,
+    ) -> Option<FileBackup> {
+        let entry = entry.filter(|entry| is_unchanged(entry, file.bytes.as_deref()))?;
         self.ledger.original(entry)
     }
 
     fn push(
         &mut self,
-        purpose: Purpose,
+        purpose: FilePurpose,
         path: PathBuf,
-        held: SettingsFile,
+        file: SettingsFile,
         after: Option<Vec<u8>>,
     ) {
-        if !differs(&held, after.as_deref()) {
+        if !differs(&file, after.as_deref()) {
             return;
         }
-        let SettingsFile { target, bytes: before } = held;
-        self.plan.changes.push(Change {
+        let SettingsFile { real_path: target, bytes: before } = file;
+        self.plan.changes.push(PlannedChange {
             purpose,
             path,
-            target,
+            real_path: target,
             before,
             after,
-            without: None,
-            direction: Direction::Out,
+            after_removal: None,
+            direction: InstallDirection::Remove,
             servers: None,
         });
     }

@@ -1,18 +1,18 @@
-//! The definition that a newcomer starts with.
+//! The definition that `jackline init` writes.
 
-/// Quiet from the first day: everything is decided and nothing is refused,
-/// until a person has seen what would have been.
+/// It starts in mode `observe`: decisions are recorded and nothing is denied, until a person has
+/// seen what would have been denied.
 pub const DEFINITION: &str = "\
 # What the agents in this directory may not do. `jackline check` checks this file.
 version: 1
 
-# The packs `destructive`, `git`, `secrets` and `publish`: what can't be undone is refused, or asked
-# about. They limit nothing else.
+# The packs `destructive`, `git`, `secrets` and `publish`: they deny actions that can't be undone,
+# or ask a person about them. They limit nothing else.
 extends: [coding-agent]
 
-# observe: every call is decided and written down, and none is refused but writes to the guard's
+# observe: every call is decided and recorded, and nothing is denied, except changes of the guard's
 # own files. `jackline status` and `jackline log --objections` show what would have been denied.
-# When you are happy: `jackline enforce`, or write `enforce` here.
+# To start denying, run `jackline enforce`, or write `enforce` here.
 mode: observe
 
 # A rule of your own (docs/guide/write-a-rule.md):

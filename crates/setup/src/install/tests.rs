@@ -1,4 +1,4 @@
-//! Whatever people's files look like, they get them back.
+//! Tests that every file of a person can be restored.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,39 +12,39 @@ use any_settings::any_settings;
 #[path = "../../../clients/src/claude/settings/any_settings.rs"]
 mod any_settings;
 
-struct Place {
+struct TestProject {
     root: TempDir,
 }
 
-impl Place {
-    fn with(text: &[u8]) -> Self {
-        let place = Self { root: tempfile::tempdir().unwrap() };
-        fs::create_dir_all(place.file().parent().unwrap()).unwrap();
-        fs::write(place.file(), text).unwrap();
-        place
+impl TestProject {
+    fn with_settings(text: &[u8]) -> Self {
+        let project = Self { root: tempfile::tempdir().unwrap() };
+        fs::create_dir_all(project.file().parent().unwrap()).unwrap();
+        fs::write(project.file(), text).unwrap();
+        project
     }
 
     fn file(&self) -> PathBuf {
         self.root.path().join("work/.claude/settings.local.json")
     }
 
-    fn wish(&self) -> Wish {
-        Wish {
+    fn request(&self) -> InstallRequest {
+        InstallRequest {
             clients: vec![&jackline_clients::claude::CLIENT],
-            scope: Scope::Local,
-            here: self.root.path().join("work"),
-            jackline: PathBuf::from("/opt/jackline"),
+            scope: InstallScope::Local,
+            directory: self.root.path().join("work"),
+            guard_program: PathBuf::from("/opt/jackline"),
             client_program: Some(PathBuf::from("/nowhere/claude")),
             state_home: self.root.path().join("state"),
-            remote: Remote::None,
-            reaches: |_, _| Ok(()),
+            remote_servers: RemoteSelection::None,
+            can_connect: |_, _| Ok(()),
         }
     }
 
-    /// Installs, or takes out; how many files changed.
-    fn run(&self, work_out: fn(&Wish) -> Result<Plan, InstallError>) -> usize {
-        let plan = work_out(&self.wish()).unwrap();
-        carry_out(&plan, &self.wish().state_home).unwrap().len()
+    /// Installs or removes the guard. Returns the number of changed files.
+    fn apply(&self, make_plan: fn(&InstallRequest) -> Result<InstallPlan, InstallError>) -> usize {
+        let plan = make_plan(&self.request()).unwrap();
+        apply_plan(&plan, &self.request().state_home).unwrap().len()
     }
 }
 
@@ -52,50 +52,53 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_settings_come_back_byte_for_byte(text in any_settings()) {
-        let place = Place::with(text.as_bytes());
-        prop_assume!(plan(&place.wish()).is_ok());
-        prop_assert_eq!(place.run(plan), 2);
-        let once = fs::read(place.file()).unwrap();
-        prop_assert_eq!(place.run(plan), 0);
-        prop_assert_eq!(fs::read(place.file()).unwrap(), once);
-        prop_assert_eq!(place.run(plan_removal), 2);
-        prop_assert_eq!(fs::read(place.file()).unwrap(), text.as_bytes());
-        prop_assert_eq!(place.run(plan_removal), 0);
+    fn any_settings_are_restored_byte_for_byte(text in any_settings()) {
+        let project = TestProject::with_settings(text.as_bytes());
+        prop_assume!(plan(&project.request()).is_ok());
+        prop_assert_eq!(project.apply(plan), 2);
+        let once = fs::read(project.file()).unwrap();
+        prop_assert_eq!(project.apply(plan), 0);
+        prop_assert_eq!(fs::read(project.file()).unwrap(), once);
+        prop_assert_eq!(project.apply(plan_removal), 2);
+        prop_assert_eq!(fs::read(project.file()).unwrap(), text.as_bytes());
+        prop_assert_eq!(project.apply(plan_removal), 0);
     }
 }
 
 #[test]
 fn a_file_that_changed_after_the_plan_is_not_written() {
-    let place = Place::with(b"{}");
-    let late = plan(&place.wish()).unwrap();
-    fs::write(place.file(), "{ \"a\": 1 }").unwrap();
-    let refused = carry_out(&late, &place.wish().state_home);
-    assert!(matches!(refused, Err(InstallError::Changed { .. })), "{refused:?}");
-    assert_eq!(fs::read(place.file()).unwrap(), b"{ \"a\": 1 }");
-    assert!(!place.root.path().join("work/jackline.yaml").exists(), "not even the other file");
+    let project = TestProject::with_settings(b"{}");
+    let late = plan(&project.request()).unwrap();
+    fs::write(project.file(), "{ \"a\": 1 }").unwrap();
+    let result = apply_plan(&late, &project.request().state_home);
+    assert!(matches!(result, Err(InstallError::Changed { .. })), "{result:?}");
+    assert_eq!(fs::read(project.file()).unwrap(), b"{ \"a\": 1 }");
+    assert!(
+        !project.root.path().join("work/jackline.yaml").exists(),
+        "the other file is not written either"
+    );
 }
 
 #[test]
-fn a_backup_that_was_tampered_with_or_lost_leaves_the_file_to_its_text() {
-    for spoil in [|path: &Path| fs::remove_file(path), |path: &Path| fs::write(path, "{}")] {
-        let place = Place::with(b"{ \"a\": 1 }");
-        place.run(plan);
-        let backups = fs::read_dir(place.root.path().join("state/backups")).unwrap();
-        backups.for_each(|backup| spoil(&backup.unwrap().path()).unwrap());
-        place.run(plan_removal);
-        let text = fs::read_to_string(place.file()).unwrap();
+fn without_a_valid_backup_only_our_entries_are_removed() {
+    for damage in [|path: &Path| fs::remove_file(path), |path: &Path| fs::write(path, "{}")] {
+        let project = TestProject::with_settings(b"{ \"a\": 1 }");
+        project.apply(plan);
+        let backups = fs::read_dir(project.root.path().join("state/backups")).unwrap();
+        backups.for_each(|backup| damage(&backup.unwrap().path()).unwrap());
+        project.apply(plan_removal);
+        let text = fs::read_to_string(project.file()).unwrap();
         assert!(!text.contains("jackline") && text.contains("\"a\": 1"), "{text}");
     }
 }
 
 #[test]
-fn what_we_made_alone_goes_even_if_a_client_wrote_it_anew() {
-    let place = Place::with(b"");
-    fs::remove_dir_all(place.file().parent().unwrap()).unwrap();
-    place.run(plan);
-    let text = fs::read_to_string(place.file()).unwrap();
-    fs::write(place.file(), text.replace("  ", "\t")).unwrap();
-    place.run(plan_removal);
-    assert!(!place.file().parent().unwrap().exists());
+fn a_file_with_only_our_hooks_is_removed_even_if_a_client_rewrote_it() {
+    let project = TestProject::with_settings(b"");
+    fs::remove_dir_all(project.file().parent().unwrap()).unwrap();
+    project.apply(plan);
+    let text = fs::read_to_string(project.file()).unwrap();
+    fs::write(project.file(), text.replace("  ", "\t")).unwrap();
+    project.apply(plan_removal);
+    assert!(!project.file().parent().unwrap().exists());
 }

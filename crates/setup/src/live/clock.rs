@@ -1,8 +1,8 @@
-//! How long something took. A measurement, and never part of a decision.
+//! Measures durations. No decision depends on them.
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Microseconds since some moment in the past.
+/// Microseconds since an arbitrary moment in the past.
 pub(crate) fn micros() -> u64 {
     let since = clock_gettime(ClockId::Monotonic);
     since.tv_sec.unsigned_abs() * 1_000_000 + since.tv_nsec.unsigned_abs() / 1000

@@ -1,7 +1,6 @@
-//! A program that is run with an end, and its output.
+//! Runs a program with a timeout and reads its output.
 //!
-//! The output goes into files: whoever stays behind and holds a pipe open would
-//! be waited for.
+//! The output goes into files. With a pipe, we would wait for any process that keeps the pipe open.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -12,31 +11,35 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::Scratch;
+use super::ScratchHome;
 use super::clock::micros;
 
-/// How often the program is looked at.
-const TICK: Duration = Duration::from_millis(5);
+/// How often we check whether the program has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How much of an output is read.
+/// How many bytes of an output are read.
 const OUTPUT_BYTES_MAX: u64 = 16 << 20;
 
-/// How a program ended.
+/// The result of a program.
 #[derive(Debug)]
-pub(crate) struct Ended {
-    /// Its exit status; none if it was ended, by us or by a signal.
+pub(crate) struct ProcessResult {
+    /// Its exit status; nothing if a signal killed it.
     pub(crate) code: Option<i32>,
-    /// It took longer than it may, and was ended.
+    /// Whether it was killed because of the timeout.
     pub(crate) timed_out: bool,
     pub(crate) micros: u64,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-/// Runs a program of a scratch; its process group is gone afterwards.
-pub(crate) fn run(command: Command, scratch: &Scratch, allowed: Duration) -> io::Result<Ended> {
+/// Runs a program in a scratch directory, and then kills its process group.
+pub(crate) fn run_with_timeout(
+    command: Command,
+    scratch: &ScratchHome,
+    allowed: Duration,
+) -> io::Result<ProcessResult> {
     let [stdout, stderr] = ["stdout", "stderr"].map(|name| scratch.root().join(name));
-    let began = micros();
+    let start = micros();
     let mut command = command;
     let mut child = command
         .stdin(Stdio::null())
@@ -45,27 +48,27 @@ pub(crate) fn run(command: Command, scratch: &Scratch, allowed: Duration) -> io:
         .spawn()?;
     let allowed = u64::try_from(allowed.as_micros()).unwrap_or(u64::MAX);
     let mut status = child.try_wait()?;
-    while status.is_none() && micros().saturating_sub(began) < allowed {
-        sleep(TICK);
+    while status.is_none() && micros().saturating_sub(start) < allowed {
+        sleep(POLL_INTERVAL);
         status = child.try_wait()?;
     }
-    let took = micros().saturating_sub(began);
-    // What it started may still be at work.
+    let took = micros().saturating_sub(start);
+    // Processes that it started may still run.
     let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
     scratch.forget_group();
     if status.is_none() {
         let _ = child.wait();
     }
-    Ok(Ended {
+    Ok(ProcessResult {
         code: status.and_then(|status| status.code()),
         timed_out: status.is_none(),
         micros: took,
-        stdout: read(&stdout)?,
-        stderr: read(&stderr)?,
+        stdout: read_output(&stdout)?,
+        stderr: read_output(&stderr)?,
     })
 }
 
-fn read(path: &Path) -> io::Result<String> {
+fn read_output(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
@@ -75,11 +78,11 @@ fn read(path: &Path) -> io::Result<String> {
 mod tests {
     use super::*;
 
-    fn shell(line: &str, allowed: Duration) -> Ended {
-        let scratch = Scratch::new().unwrap();
+    fn shell(line: &str, allowed: Duration) -> ProcessResult {
+        let scratch = ScratchHome::new().unwrap();
         let mut command = scratch.command(Path::new("sh"));
         command.args(["-c", line]);
-        run(command, &scratch, allowed).unwrap()
+        run_with_timeout(command, &scratch, allowed).unwrap()
     }
 
     #[test]
@@ -90,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_does_not_end_is_ended_and_one_that_stays_behind_is_not_waited_for() {
+    fn a_program_is_killed_at_the_timeout_and_its_children_are_not_waited_for() {
         let ended = shell("echo here; sleep 1000", Duration::from_millis(50));
         assert_eq!((ended.code, ended.timed_out), (None, true));
         assert_eq!(ended.stdout, "here\n");

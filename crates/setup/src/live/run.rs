@@ -1,73 +1,73 @@
-//! One run of the client, and what came of it.
+//! Runs the client once and records the outcome.
 
 use std::path::Path;
 use std::time::Duration;
 
-use jackline_model::scripted::{Request, Script, ScriptedModel, ToolResult};
+use jackline_model::scripted::{ModelScript, RecordedRequest, RecordedToolResult, ScriptedModel};
 use serde_json::Value;
 
-use super::{LiveError, Scratch, process};
+use super::{LiveError, ScratchHome, process};
 use jackline_clients::Client;
 use jackline_clients::live_client::HeadlessRun;
 
-/// What a sub-agent is told; its part of a script goes by this text.
-pub const SUBAGENT: &str = "jackline-subagent: do your part";
+/// The prompt of a sub-agent. It selects the sub-agent's part of the script.
+pub const SUBAGENT_PROMPT: &str = "jackline-subagent: do your part";
 
-/// What the agent is told unless told otherwise.
-const PROMPT: &str = "do the scripted work";
+/// The default prompt of the agent.
+const DEFAULT_PROMPT: &str = "do the scripted work";
 
-/// How long a run may take unless told otherwise.
-const TIMEOUT: Duration = Duration::from_mins(1);
+/// The default timeout of a run.
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A run of the client, headless.
-pub struct Run<'a> {
-    /// Which client.
+/// A run of the client without a person.
+pub struct LiveRun<'a> {
+    /// The client.
     pub client: &'static Client,
     /// Its program.
     pub program: &'a Path,
-    /// Where it runs, with the hooks that are installed there.
-    pub scratch: &'a Scratch,
-    /// What the model says.
-    pub script: Script,
+    /// The scratch workspace, with installed hooks.
+    pub scratch: &'a ScratchHome,
+    /// The script of the model.
+    pub script: ModelScript,
     /// Tools that the client lets run without asking.
     pub allowed_tools: &'a str,
-    /// How long it may take.
+    /// The timeout.
     pub timeout: Duration,
-    /// What the agent is told.
+    /// The prompt for the agent.
     pub prompt: &'a str,
-    /// Goes on with the latest session of the scratch.
+    /// Whether to resume the latest session of the scratch directory.
     pub resumes: bool,
-    /// The file of the workspace that names the MCP servers it has.
+    /// The file in the workspace that lists the MCP servers.
     pub servers: Option<&'a str>,
 }
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Debug)]
-pub struct Seen {
-    /// The exit status of the client; none if it was ended.
+pub struct LiveOutcome {
+    /// The exit status of the client; nothing if it was killed.
     pub code: Option<i32>,
-    /// It took longer than it may, and was ended.
+    /// Whether it was killed because of the timeout.
     pub timed_out: bool,
-    /// How long it took.
+    /// The duration in milliseconds.
     pub ms: u64,
-    /// What the model was asked and shown, oldest first.
-    pub requests: Vec<Request>,
-    /// What the client said of itself, one object a line.
-    pub said: Vec<Value>,
-    /// What it complained about.
+    /// The requests to the model, oldest first.
+    pub requests: Vec<RecordedRequest>,
+    /// The JSON lines that the client printed.
+    pub output_lines: Vec<Value>,
+    /// The error output of the client.
     pub stderr: String,
 }
 
-impl<'a> Run<'a> {
-    /// A run in which the client itself stands in nobody's way.
+impl<'a> LiveRun<'a> {
+    /// A run in which the client itself allows all tools.
     pub fn new(
         client: &'static Client,
         program: &'a Path,
-        scratch: &'a Scratch,
-        script: Script,
+        scratch: &'a ScratchHome,
+        script: ModelScript,
     ) -> Self {
         let allowed_tools = client.live.all_tools();
-        let (timeout, prompt) = (TIMEOUT, PROMPT);
+        let (timeout, prompt) = (DEFAULT_TIMEOUT, DEFAULT_PROMPT);
         Self {
             client,
             program,
@@ -81,8 +81,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Runs it to its end.
-    pub fn play(self) -> Result<Seen, LiveError> {
+    /// Runs the client to its end.
+    pub fn run_client(self) -> Result<LiveOutcome, LiveError> {
         let lifetime = self.timeout + Duration::from_secs(5);
         let model = ScriptedModel::start(self.script, lifetime).map_err(LiveError::Model)?;
         let mut command = self.scratch.command(self.program);
@@ -93,48 +93,48 @@ impl<'a> Run<'a> {
             resumes: self.resumes,
             servers: self.servers,
         };
-        self.client.live.headless(&mut command, &run);
-        let ended = process::run(command, self.scratch, self.timeout)
+        self.client.live.configure_run(&mut command, &run);
+        let ended = process::run_with_timeout(command, self.scratch, self.timeout)
             .map_err(|source| LiveError::Start { program: self.program.to_owned(), source })?;
-        let said = ended.stdout.lines().filter_map(|line| serde_json::from_str(line).ok());
-        Ok(Seen {
+        let lines = ended.stdout.lines().filter_map(|line| serde_json::from_str(line).ok());
+        Ok(LiveOutcome {
             code: ended.code,
             timed_out: ended.timed_out,
             ms: ended.micros / 1000,
             requests: model.requests(),
-            said: said.collect(),
+            output_lines: lines.collect(),
             stderr: ended.stderr,
         })
     }
 }
 
-impl Seen {
-    /// The requests of the agent itself, or of a sub-agent by its marker.
-    pub fn of(&self, marker: Option<&str>) -> impl Iterator<Item = &Request> {
-        self.requests.iter().filter(move |request| request.is_of(marker))
+impl LiveOutcome {
+    /// The requests of the main agent, or of a sub-agent by its marker.
+    pub fn requests_of(&self, marker: Option<&str>) -> impl Iterator<Item = &RecordedRequest> {
+        self.requests.iter().filter(move |request| request.is_of_part(marker))
     }
 
-    /// What its tools answered, as the model saw it last.
-    pub fn results(&self, marker: Option<&str>) -> Vec<ToolResult> {
-        self.of(marker).last().map(Request::tool_results).unwrap_or_default()
+    /// The latest tool results that the model got.
+    pub fn tool_results(&self, marker: Option<&str>) -> Vec<RecordedToolResult> {
+        self.requests_of(marker).last().map(RecordedRequest::tool_results).unwrap_or_default()
     }
 
-    /// Whether the model was shown a text, ever.
-    pub fn showed(&self, text: &str) -> bool {
-        self.requests.iter().any(|request| request.shows(text))
+    /// Whether any request to the model contained a text.
+    pub fn showed_model(&self, text: &str) -> bool {
+        self.requests.iter().any(|request| request.has_text(text))
     }
 
-    /// Whether the person was shown a text.
-    pub fn told_person(&self, text: &str) -> bool {
+    /// Whether the person saw a text.
+    pub fn showed_person(&self, text: &str) -> bool {
         let informs = |line: &&Value| line.get("subtype") == Some(&"informational".into());
-        self.said.iter().filter(informs).any(|line| line.to_string().contains(text))
+        self.output_lines.iter().filter(informs).any(|line| line.to_string().contains(text))
     }
 
-    /// What the run came to, for people.
+    /// A summary of the run, for people.
     pub fn summary(&self) -> String {
         let end = match self.code {
-            _ if self.timed_out => "was ended after".to_owned(),
-            Some(code) => format!("ended with {code} after"),
+            _ if self.timed_out => "was killed at the timeout after".to_owned(),
+            Some(code) => format!("exited with {code} after"),
             None => "was killed after".to_owned(),
         };
         let complaint: String = self.stderr.trim().chars().take(200).collect();

@@ -1,4 +1,4 @@
-//! A home and a workspace that nobody else knows, gone afterwards.
+//! A private home and workspace for one run, removed afterwards.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder};
@@ -14,50 +14,51 @@ use jackline_host::environment::search_path;
 use super::LiveError;
 use crate::install::InstallError;
 use jackline_clients::CLIENTS;
-use jackline_clients::installation::Scope;
+use jackline_clients::installation::InstallScope;
 use jackline_clients::installation::{HookEntry, Installation};
 use jackline_clients::settings_file::SettingsFileError;
 
-/// How often another name is tried.
-const NAMES_MAX: u32 = 1000;
+/// How many names are tried.
+const NAME_TRIES_MAX: u32 = 1000;
 
-/// Ends what is at work in a scratch and removes it, as soon as nobody holds its
-/// input open: also where this process was interrupted or killed.
+/// Waits until no process holds its input open any more, kills the processes of the scratch
+/// directory and removes the directory. This works also if this process is interrupted or killed.
 const CARETAKER: &str = r#"read -r _
 [ ! -f "$0/group" ] || kill -s KILL -- "-$(cat "$0/group")"
 for _ in 1 2 3; do rm -rf -- "$0" && break; done"#;
 
-/// Starts a program, but not before its process group is written down.
+/// Starts a program, after recording its process group.
 const STARTER: &str = r#"echo $$ > "$0" && exec "$@""#;
 
-/// Directories for one run.
+/// The directories of one run.
 #[derive(Debug)]
-pub struct Scratch {
+pub struct ScratchHome {
     root: PathBuf,
     caretaker: Child,
 }
 
-impl Scratch {
-    /// Makes them where temporary files are.
+impl ScratchHome {
+    /// Creates them in the directory for temporary files.
     pub fn new() -> Result<Self, LiveError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let parent = std::env::temp_dir();
         let failed = |path: &Path, source| LiveError::Scratch { path: path.to_owned(), source };
         let parent = parent.canonicalize().map_err(|error| failed(&parent, error))?;
-        let mut made = Err(io::ErrorKind::AlreadyExists.into());
+        let mut created = Err(io::ErrorKind::AlreadyExists.into());
         let mut root = parent.clone();
-        for _ in 0..NAMES_MAX {
-            // Short, because the client puts sockets inside, whose paths may not be long.
+        for _ in 0..NAME_TRIES_MAX {
+            // The name is short, because the client creates sockets inside, and their paths have a
+            // length limit.
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             root = parent.join(format!("jackline-{}-{number}", std::process::id()));
-            made = DirBuilder::new().mode(0o700).create(&root);
+            created = DirBuilder::new().mode(0o700).create(&root);
             let taken = |error: &io::Error| error.kind() == io::ErrorKind::AlreadyExists;
-            if !made.as_ref().is_err_and(taken) {
+            if !created.as_ref().is_err_and(taken) {
                 break;
             }
         }
-        made.map_err(|error| failed(&root, error))?;
-        // In a group of its own, where no key that a person presses reaches it.
+        created.map_err(|error| failed(&root, error))?;
+        // It has its own process group, so that a keyboard interrupt does not reach it.
         let caretaker = Command::new("/bin/sh")
             .args(["-c", CARETAKER])
             .arg(&root)
@@ -80,7 +81,7 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// What holds everything else.
+    /// The directory that contains all others.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -100,13 +101,12 @@ impl Scratch {
         self.root.join("state")
     }
 
-    /// Writes a file of the workspace, with the directories above it.
+    /// Writes a file in the workspace, and creates its directories.
     pub fn write(&self, path: &str, text: &str) -> Result<(), LiveError> {
         write_to(self.work().join(path), text)
     }
 
-    /// Installs hooks for the project, as the installer does where there are no
-    /// settings yet.
+    /// Installs hooks for the project, like the installer if there are no settings yet.
     pub fn install(
         &self,
         installation: &dyn Installation,
@@ -117,49 +117,52 @@ impl Scratch {
             path: path.to_owned(),
             source: io::Error::other(error),
         };
-        let path = installation.settings_file(&work, Scope::Project);
+        let path = installation.settings_file(&work, InstallScope::Project);
         let path = path.map_err(|error| failed(&work, error.into()))?;
-        let text = installation.add("", hooks).map_err(|source| {
+        let text = installation.add_hooks("", hooks).map_err(|source| {
             failed(&path, SettingsFileError::Settings { path: path.clone(), source }.into())
         })?;
         write_to(path, &text)
     }
 
-    /// Writes a program beside the workspace.
+    /// Writes a program next to the workspace.
     pub fn write_program(&self, name: &str, text: &str) -> Result<PathBuf, LiveError> {
         let path = self.root.join(name);
-        // Another process writes it, so that no thread that starts a program in the
-        // same moment holds it open: the system runs no such file.
+        // A child process writes it, because the system refuses to run a file that a process has
+        // open for writing. Another thread of this process could start a program at that moment and
+        // inherit the open file.
         let mut writer = Command::new("/bin/sh");
         writer.args(["-c", r#"printf %s "$1" > "$0" && chmod 700 "$0""#]).arg(&path).arg(text);
         let written = match writer.status() {
             Ok(status) if status.success() => return Ok(path),
-            Ok(status) => io::Error::other(format!("its writer ended with {status}")),
+            Ok(status) => {
+                io::Error::other(format!("the shell that writes it exited with {status}"))
+            }
             Err(error) => error,
         };
         Err(LiveError::Scratch { path, source: written })
     }
 
-    /// The text of a file of the workspace, if it is there.
+    /// The text of a file in the workspace, if it exists.
     pub fn read(&self, path: &str) -> Option<String> {
         fs::read_to_string(self.work().join(path)).ok()
     }
 
-    /// Whether something is there in the workspace.
-    pub fn has(&self, path: &str) -> bool {
+    /// Whether a path exists in the workspace.
+    pub fn has_path(&self, path: &str) -> bool {
         self.work().join(path).symlink_metadata().is_ok()
     }
 
-    /// A program that runs here, in a process group of its own that does not outlive
+    /// A command that runs the program here, in its own process group. The group does not outlive
     /// this process.
     pub(super) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new("/bin/sh");
-        self.enter(&mut command);
+        self.configure_command(&mut command);
         command.args(["-c", STARTER]).arg(self.group_file()).arg(program).process_group(0);
         command
     }
 
-    /// Says that the group of the last program is gone.
+    /// Records that the process group of the last program has ended.
     pub(super) fn forget_group(&self) {
         let _ = fs::remove_file(self.group_file());
     }
@@ -168,8 +171,8 @@ impl Scratch {
         self.root.join("group")
     }
 
-    /// Lets a command run here, and know of nothing else.
-    pub fn enter(&self, command: &mut Command) {
+    /// Makes a command run in the workspace, with only the environment of the scratch directory.
+    pub fn configure_command(&self, command: &mut Command) {
         let home = self.home();
         command.current_dir(self.work()).env_clear();
         let mut set = |name: &str, value: &OsStr| {
@@ -200,7 +203,7 @@ fn write_to(path: PathBuf, text: &str) -> Result<(), LiveError> {
     written.map_err(|source| LiveError::Scratch { path, source })
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchHome {
     fn drop(&mut self) {
         drop(self.caretaker.stdin.take());
         let _ = self.caretaker.wait();
@@ -214,23 +217,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_scratch_is_another_one_private_and_gone_afterwards() {
-        let (one, other) = (Scratch::new().unwrap(), Scratch::new().unwrap());
+    fn every_scratch_is_unique_private_and_removed_afterwards() {
+        let (one, other) = (ScratchHome::new().unwrap(), ScratchHome::new().unwrap());
         assert_ne!(one.root(), other.root());
         let mode = fs::metadata(one.root()).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
         one.write("a/b.txt", "x").unwrap();
-        assert_eq!((one.read("a/b.txt").as_deref(), one.has("a/c.txt")), (Some("x"), false));
+        assert_eq!((one.read("a/b.txt").as_deref(), one.has_path("a/c.txt")), (Some("x"), false));
         let root = one.root().to_owned();
         drop(one);
         assert!(!root.exists());
     }
 
     #[test]
-    fn what_runs_inside_knows_nothing_of_this_machine() {
-        let scratch = Scratch::new().unwrap();
+    fn a_command_gets_no_variables_of_this_machine() {
+        let scratch = ScratchHome::new().unwrap();
         let mut command = Command::new("env");
-        scratch.enter(&mut command);
+        scratch.configure_command(&mut command);
         let output = command.output().unwrap();
         for line in String::from_utf8(output.stdout).unwrap().lines() {
             let (name, value) = line.split_once('=').unwrap();

@@ -1,53 +1,54 @@
-//! Archives and patches: files whose names stand in other files.
+//! Archives and patches: programs that write files whose names are in other files.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::line::{Access, Lines, Reason, Word};
-use crate::scene::{Scene, tail};
-use crate::state::moved;
-use crate::walk::Stdin;
+use crate::command_context::{CommandContext, word_tail};
+use crate::shell_line::{Access, OpaqueReason, ReadExtent, ShellWord};
+use crate::shell_state::dir_after_cd;
+use crate::shell_walk::StreamContent;
 
-/// The long options of `tar` that matter here. `checkpoint` is listed because it
-/// is the start of another one.
-const TAR: &str = "extract get create append update concatenate delete list file directory \
+/// The long options of `tar` that matter here. `checkpoint` is listed because it is
+/// a prefix of `checkpoint-action`.
+const TAR_LONG_OPTIONS: &str = "extract get create append update concatenate delete list file directory \
     index-file to-command checkpoint checkpoint-action use-compress-program rsh-command \
     new-volume-script info-script remove-files";
 
-/// A long option written out, and where its value starts if one is attached.
-fn long_option(text: &str) -> (&str, Option<usize>) {
+/// The full name of a long option, and where its value starts if it has one.
+fn expand_long_option(text: &str) -> (&str, Option<usize>) {
     let (name, value) = match text.split_once('=') {
         Some((name, _)) => (name, Some(name.len() + 1)),
         None => (text, None),
     };
-    let meant = TAR.split(' ').find(|option| name.len() > 2 && option.starts_with(name));
-    (meant.unwrap_or(name), value)
+    let full =
+        TAR_LONG_OPTIONS.split(' ').find(|option| name.len() > 2 && option.starts_with(name));
+    (full.unwrap_or(name), value)
 }
 
 /// `tar xf a.tgz -C dir`, `tar -czf a.tgz src`.
-pub(super) fn tar(scene: &mut Scene<'_, '_>) {
+pub(super) fn tar(context: &mut CommandContext<'_, '_>) {
     let mut mode = ' ';
     let mut file = None;
     let mut dir = None;
-    let mut operands: Vec<Word<'_>> = Vec::new();
+    let mut operands: Vec<ShellWord<'_>> = Vec::new();
     let mut runs = false;
     let mut index = None;
     let mut at = 1;
-    while let Some(word) = scene.word(at) {
+    while let Some(word) = context.word(at) {
         let text = &*word.text;
         at += 1;
-        match text.strip_prefix("--").map(long_option) {
+        match text.strip_prefix("--").map(expand_long_option) {
             Some(("extract" | "get", _)) => mode = 'x',
             Some(("create", _)) => mode = 'c',
             Some(("append" | "update" | "concatenate" | "delete", _)) => mode = 'r',
             Some(("list", _)) => mode = 't',
             Some((name @ ("file" | "directory" | "index-file"), attached)) => {
                 let value = match attached {
-                    Some(from) => Some(tail(word, from + 2)),
+                    Some(from) => Some(word_tail(word, from + 2)),
                     None => {
                         at += 1;
-                        scene.word(at - 1).cloned()
+                        context.word(at - 1).cloned()
                     }
                 };
                 match name {
@@ -68,8 +69,8 @@ pub(super) fn tar(scene: &mut Scene<'_, '_>) {
             Some(_) => {}
             None if text.starts_with('-') || at == 2 => {
                 let letters = text.strip_prefix('-').unwrap_or(text);
-                for (place, letter) in letters.char_indices() {
-                    let attached = place + 1 < letters.len() && text.starts_with('-');
+                for (position, letter) in letters.char_indices() {
+                    let attached = position + 1 < letters.len() && text.starts_with('-');
                     match letter {
                         'x' | 'c' | 't' | 'r' | 'u' | 'A' => mode = letter,
                         'I' | 'F' => {
@@ -79,10 +80,10 @@ pub(super) fn tar(scene: &mut Scene<'_, '_>) {
                         }
                         'f' | 'C' => {
                             let value = if attached {
-                                Some(tail(word, text.len() - letters.len() + place + 1))
+                                Some(word_tail(word, text.len() - letters.len() + position + 1))
                             } else {
                                 at += 1;
-                                scene.word(at - 1).cloned()
+                                context.word(at - 1).cloned()
                             };
                             *(if letter == 'f' { &mut file } else { &mut dir }) = value;
                             if attached {
@@ -101,72 +102,72 @@ pub(super) fn tar(scene: &mut Scene<'_, '_>) {
         }
     }
     if runs {
-        scene.opaque(Reason::Runner, super::wrappers::joined(scene.words));
-        for word in scene.words {
-            let text = word.exact().and_then(|text| text.split_once("exec="));
+        context.add_opaque(OpaqueReason::Runner, super::wrappers::join_words(context.words));
+        for word in context.words {
+            let text = word.exact_text().and_then(|text| text.split_once("exec="));
             if let Some((_, text)) = text {
-                scene.child_text(&Word::literal(String::from(text)), None);
+                context.run_child_text(&ShellWord::literal(String::from(text)), None);
             }
         }
     }
     if let Some(path) = index {
-        scene.write(path);
+        context.add_write(path);
     }
-    packed(scene, mode, file, dir, operands);
+    report_tar_effects(context, mode, file, dir, operands);
 }
 
-/// What `tar` does to its archive and the files of its operands.
-fn packed<'a>(
-    scene: &mut Scene<'_, 'a>,
+/// Reports what `tar` does to its archive and to the files of its operands.
+fn report_tar_effects<'a>(
+    context: &mut CommandContext<'_, 'a>,
     mode: char,
-    file: Option<Word<'a>>,
-    dir: Option<Word<'a>>,
-    operands: Vec<Word<'a>>,
+    file: Option<ShellWord<'a>>,
+    dir: Option<ShellWord<'a>>,
+    operands: Vec<ShellWord<'a>>,
 ) {
     match (mode, file) {
         ('c' | 'r' | 'u' | 'A', file) => {
             if let Some(file) = file {
                 let access = if mode == 'c' { Access::Write } else { Access::Edit };
-                scene.effect(access, file, false);
+                context.add_effect(access, file, false);
             }
-            let removes = scene.words.iter().any(|word| word.text.starts_with("--rem"));
+            let removes = context.words.iter().any(|word| word.text.starts_with("--rem"));
             for path in operands {
                 if removes {
-                    scene.delete(path.clone(), true);
+                    context.add_delete(path.clone(), true);
                 }
-                scene.effect(Access::Read(Lines::Some), path, true);
+                context.add_effect(Access::Read(ReadExtent::Partial), path, true);
             }
         }
         ('x', file) => {
             if let Some(file) = file {
-                scene.read(file, Lines::Some);
+                context.add_read(file, ReadExtent::Partial);
             }
             let below = dir.map_or(Cow::Borrowed("."), |dir| dir.text);
-            scene.opaque(Reason::Contents, below);
+            context.add_opaque(OpaqueReason::Contents, below);
             for path in operands {
-                scene.effect(Access::Write, path, true);
+                context.add_effect(Access::Write, path, true);
             }
         }
-        (_, Some(file)) => scene.read(file, Lines::Some),
+        (_, Some(file)) => context.add_read(file, ReadExtent::Partial),
         _ => {}
     }
 }
 
-/// `gzip f`, `gunzip f.gz`, `xz -d f.xz`: one file becomes another.
-pub(super) fn compress(scene: &mut Scene<'_, '_>) {
-    let name = scene.exact(0).map_or("", crate::line::base_name);
+/// `gzip f`, `gunzip f.gz`, `xz -d f.xz`: replaces one file by another.
+pub(super) fn compress(context: &mut CommandContext<'_, '_>) {
+    let name = context.exact_text(0).map_or("", crate::shell_line::base_name);
     let ending = match name {
         "gzip" | "gunzip" => ".gz",
         "bzip2" | "bunzip2" => ".bz2",
         "zstd" | "unzstd" => ".zst",
         _ => ".xz",
     };
-    let unpacks = name.contains("un") || scene.has(&["d", "decompress", "uncompress"]);
-    let passes = scene.has(&["c", "stdout", "to-stdout", "l", "list", "t", "test"]);
-    let keeps = scene.has(&["k", "keep"]) || name.ends_with("zstd");
-    for path in scene.operands() {
+    let unpacks = name.contains("un") || context.has_option(&["d", "decompress", "uncompress"]);
+    let passes = context.has_option(&["c", "stdout", "to-stdout", "l", "list", "t", "test"]);
+    let keeps = context.has_option(&["k", "keep"]) || name.ends_with("zstd");
+    for path in context.operands() {
         if passes {
-            scene.read(path, Lines::Some);
+            context.add_read(path, ReadExtent::Partial);
             continue;
         }
         let text = if unpacks {
@@ -174,99 +175,100 @@ pub(super) fn compress(scene: &mut Scene<'_, '_>) {
         } else {
             Cow::Owned([&*path.text, ending].concat())
         };
-        let made = Word { text, known: path.known };
-        scene.read(path.clone(), Lines::Some);
-        scene.write(made);
+        let output = ShellWord { text, kind: path.kind };
+        context.add_read(path.clone(), ReadExtent::Partial);
+        context.add_write(output);
         if !keeps {
-            scene.delete(path, false);
+            context.add_delete(path, false);
         }
     }
 }
 
 /// `zip a.zip files`.
-pub(super) fn zip(scene: &mut Scene<'_, '_>) {
-    let recursive = scene.has(&["r", "recurse-paths"]);
-    let moves = scene.has(&["m", "move"]);
-    if scene
+pub(super) fn zip(context: &mut CommandContext<'_, '_>) {
+    let recursive = context.has_option(&["r", "recurse-paths"]);
+    let moves = context.has_option(&["m", "move"]);
+    if context
         .words
         .iter()
         .any(|word| word.text.starts_with("-TT") || word.text.starts_with("--unzip-c"))
     {
-        scene.opaque(Reason::Runner, super::wrappers::joined(scene.words));
+        context.add_opaque(OpaqueReason::Runner, super::wrappers::join_words(context.words));
     }
-    let mut operands = scene.operands().into_iter();
+    let mut operands = context.operands().into_iter();
     if let Some(archive) = operands.next() {
-        scene.write(archive);
+        context.add_write(archive);
     }
     for path in operands {
         if moves {
-            scene.delete(path.clone(), recursive);
+            context.add_delete(path.clone(), recursive);
         }
-        scene.effect(Access::Read(Lines::Some), path, recursive);
+        context.add_effect(Access::Read(ReadExtent::Partial), path, recursive);
     }
 }
 
 /// `unzip a.zip -d dir`.
-pub(super) fn unzip(scene: &mut Scene<'_, '_>) {
-    let mut operands = scene.operands().into_iter();
+pub(super) fn unzip(context: &mut CommandContext<'_, '_>) {
+    let mut operands = context.operands().into_iter();
     if let Some(archive) = operands.next() {
-        scene.read(archive, Lines::Some);
+        context.add_read(archive, ReadExtent::Partial);
     }
-    if scene.has(&["l", "p", "t", "v", "Z"]) {
+    if context.has_option(&["l", "p", "t", "v", "Z"]) {
         return;
     }
-    let dir = scene.value(&["d"]).map_or(Cow::Borrowed("."), |dir| dir.text);
-    scene.opaque(Reason::Contents, dir);
+    let dir = context.option_value(&["d"]).map_or(Cow::Borrowed("."), |dir| dir.text);
+    context.add_opaque(OpaqueReason::Contents, dir);
 }
 
 /// `cpio -i` unpacks, `cpio -o` packs, `cpio -p` copies.
-pub(super) fn cpio(scene: &mut Scene<'_, '_>) {
-    if let Some(path) = scene.value(&["O"]) {
-        scene.write(path);
+pub(super) fn cpio(context: &mut CommandContext<'_, '_>) {
+    if let Some(path) = context.option_value(&["O"]) {
+        context.add_write(path);
     }
-    if let Some(path) = scene.value(&["I"]) {
-        scene.read(path, Lines::Some);
+    if let Some(path) = context.option_value(&["I"]) {
+        context.add_read(path, ReadExtent::Partial);
     }
-    if scene.has(&["i", "p", "extract", "pass-through"]) {
-        scene.opaque(Reason::Contents, ".");
+    if context.has_option(&["i", "p", "extract", "pass-through"]) {
+        context.add_opaque(OpaqueReason::Contents, ".");
     }
 }
 
 /// `patch -p1 < x`, `patch file x`.
-pub(super) fn patch(scene: &mut Scene<'_, '_>) {
-    if scene.has(&["dry-run", "C", "check"]) {
+pub(super) fn patch(context: &mut CommandContext<'_, '_>) {
+    if context.has_option(&["dry-run", "C", "check"]) {
         return;
     }
-    if let Some(dir) = scene.value(&["d", "directory"]) {
-        let dir = moved(&scene.walk.state.dir, &dir);
-        scene.works_in(dir);
+    if let Some(dir) = context.option_value(&["d", "directory"]) {
+        let dir = dir_after_cd(&context.walk.state.dir, &dir);
+        context.set_working_dir(dir);
     }
-    if let Some(path) = scene.value(&["r", "reject-file"]) {
-        scene.write(path);
+    if let Some(path) = context.option_value(&["r", "reject-file"]) {
+        context.add_write(path);
     }
-    let strip = scene.value(&["p", "strip"]).and_then(|word| word.text.parse().ok());
-    if let Some(path) = scene.value(&["o", "output"]) {
-        scene.write(path);
+    let strip = context.option_value(&["p", "strip"]).and_then(|word| word.text.parse().ok());
+    if let Some(path) = context.option_value(&["o", "output"]) {
+        context.add_write(path);
     }
-    let mut input = scene.value(&["i", "input"]);
-    let operands = scene.operands();
+    let mut input = context.option_value(&["i", "input"]);
+    let operands = context.operands();
     if input.is_none() {
         input = operands.get(1).cloned();
     }
     if let Some(input) = &input {
-        scene.read(input.clone(), Lines::Some);
+        context.add_read(input.clone(), ReadExtent::Partial);
     }
     match operands.into_iter().next() {
-        Some(path) => scene.effect(Access::Edit, path, false),
-        None if input.is_none() => patched(scene, strip),
-        None => scene.opaque(Reason::Contents, "."),
+        Some(path) => context.add_effect(Access::Edit, path, false),
+        None if input.is_none() => report_patched_files(context, strip),
+        None => context.add_opaque(OpaqueReason::Contents, "."),
     }
 }
 
-/// The files a patch on the input names, where the patch stands in the line.
-pub(super) fn patched(scene: &mut Scene<'_, '_>, strip: Option<usize>) {
-    let (Stdin::Text(text) | Stdin::Partly(text)) = scene.stdin_script() else {
-        scene.opaque(Reason::Contents, ".");
+/// Reports the files that a patch changes, if its text is known as the input.
+pub(super) fn report_patched_files(context: &mut CommandContext<'_, '_>, strip: Option<usize>) {
+    let (StreamContent::Text(text) | StreamContent::PartialText(text)) = context.stdin_content()
+    else {
+        context.add_opaque(OpaqueReason::Contents, ".");
         return;
     };
     for line in text.lines() {
@@ -278,50 +280,50 @@ pub(super) fn patched(scene: &mut Scene<'_, '_>, strip: Option<usize>) {
         if target == "/dev/null" || target.is_empty() {
             continue;
         }
-        let kept = match strip {
+        let path = match strip {
             Some(strip) => target.splitn(strip + 1, '/').nth(strip).unwrap_or(target),
-            None => crate::line::base_name(target),
+            None => crate::shell_line::base_name(target),
         };
-        scene.effect(Access::Edit, Word::literal(String::from(kept)), false);
+        context.add_effect(Access::Edit, ShellWord::literal(String::from(path)), false);
     }
-    scene.opaque(Reason::Contents, text);
+    context.add_opaque(OpaqueReason::Contents, text);
 }
 
 /// `7z x a.7z`, `7z a a.7z files`.
-pub(super) fn seven(scene: &mut Scene<'_, '_>) {
-    let operands = scene.operands();
-    let archive = operands.get(1).cloned().unwrap_or_else(|| Word::literal(""));
+pub(super) fn seven_zip(context: &mut CommandContext<'_, '_>) {
+    let operands = context.operands();
+    let archive = operands.get(1).cloned().unwrap_or_else(|| ShellWord::literal(""));
     match operands.first().map(|word| &*word.text) {
         Some("l" | "t" | "i" | "h" | "b") | None => {}
         Some("x" | "e") => {
-            let dir = scene.words.iter().find(|word| word.text.starts_with("-o"));
-            let dir = dir.map_or(Word::literal("."), |word| tail(word, 2));
-            scene.read(archive, Lines::Some);
-            scene.opaque(Reason::Contents, dir.text);
+            let dir = context.words.iter().find(|word| word.text.starts_with("-o"));
+            let dir = dir.map_or(ShellWord::literal("."), |word| word_tail(word, 2));
+            context.add_read(archive, ReadExtent::Partial);
+            context.add_opaque(OpaqueReason::Contents, dir.text);
         }
-        _ => scene.effect(Access::Edit, archive, false),
+        _ => context.add_effect(Access::Edit, archive, false),
     }
 }
 
 /// `ar x lib.a`, `ar rcs lib.a files`.
-pub(super) fn ar(scene: &mut Scene<'_, '_>) {
-    let letters = scene.word(1).map_or("", |word| word.text.trim_start_matches('-'));
-    match scene.word(2) {
+pub(super) fn ar(context: &mut CommandContext<'_, '_>) {
+    let letters = context.word(1).map_or("", |word| word.text.trim_start_matches('-'));
+    match context.word(2) {
         Some(archive) if letters.contains(['r', 'q', 'd', 'm']) => {
-            scene.effect(Access::Edit, archive.clone(), false);
+            context.add_effect(Access::Edit, archive.clone(), false);
         }
-        _ if letters.contains('x') => scene.opaque(Reason::Contents, "."),
+        _ if letters.contains('x') => context.add_opaque(OpaqueReason::Contents, "."),
         _ => {}
     }
 }
 
 /// `python -m zipfile -e a.zip dir`, `python -m tarfile -c a.tar files`.
-pub(super) fn python_archive(scene: &mut Scene<'_, '_>) {
-    let mut operands = scene.operands().into_iter();
-    if scene.has(&["c", "create"]) {
-        operands.next().into_iter().for_each(|archive| scene.write(archive));
-    } else if scene.has(&["e", "extract"]) {
-        let dir = operands.nth(1).unwrap_or_else(|| Word::literal("."));
-        scene.opaque(Reason::Contents, dir.text);
+pub(super) fn python_archive(context: &mut CommandContext<'_, '_>) {
+    let mut operands = context.operands().into_iter();
+    if context.has_option(&["c", "create"]) {
+        operands.next().into_iter().for_each(|archive| context.add_write(archive));
+    } else if context.has_option(&["e", "extract"]) {
+        let dir = operands.nth(1).unwrap_or_else(|| ShellWord::literal("."));
+        context.add_opaque(OpaqueReason::Contents, dir.text);
     }
 }

@@ -1,40 +1,42 @@
-//! Programs that make, move, change and remove files.
+//! Programs that create, move, change and remove files.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
-use crate::line::{Access, Lines, Reason, Word, base_name};
-use crate::scene::{Arg, Scene, tail};
-use crate::walk::Stdin;
+use crate::command_context::{CommandArg, CommandContext, word_tail};
+use crate::shell_line::{Access, OpaqueReason, ReadExtent, ShellWord, base_name};
+use crate::shell_walk::StreamContent;
 
-/// Where a copy may end up: the target itself, or below it if it is a directory.
-fn targets<'a>(
-    scene: &mut Scene<'_, 'a>,
-    sources: &[Word<'a>],
-    target: &Word<'a>,
+/// Reports where a copy may go: to the target itself, or below it if it is a directory.
+fn report_copy_targets<'a>(
+    context: &mut CommandContext<'_, 'a>,
+    sources: &[ShellWord<'a>],
+    target: &ShellWord<'a>,
     into: bool,
     recursive: bool,
 ) {
     let dir = into || sources.len() > 1 || target.text.ends_with('/');
     let named = matches!(&*target.text, "." | "..") || target.text.ends_with("/.");
-    let as_is = scene.has(&["T", "no-target-directory"]);
+    let as_is = context.has_option(&["T", "no-target-directory"]);
     if as_is || (!dir && !named) {
-        scene.effect(Access::Write, target.clone(), recursive);
+        context.add_effect(Access::Write, target.clone(), recursive);
     }
     if as_is {
         return;
     }
     for source in sources {
-        let path = Scene::inside(target, source);
-        scene.effect(Access::Write, path, recursive);
+        let path = CommandContext::path_inside(target, source);
+        context.add_effect(Access::Write, path, recursive);
     }
 }
 
-/// The operands of `cp`-like programs: sources, target, and whether the target
-/// is surely a directory.
-fn sources_and_target<'a>(scene: &Scene<'_, 'a>) -> Option<(Vec<Word<'a>>, Word<'a>, bool)> {
-    let mut operands = scene.operands();
-    if let Some(dir) = scene.value(&["t", "target-directory"]) {
+/// The operands of programs like `cp`: sources, target, and whether the target is
+/// certainly a directory.
+fn sources_and_target<'a>(
+    context: &CommandContext<'_, 'a>,
+) -> Option<(Vec<ShellWord<'a>>, ShellWord<'a>, bool)> {
+    let mut operands = context.operands();
+    if let Some(dir) = context.option_value(&["t", "target-directory"]) {
         return Some((operands, dir, true));
     }
     if operands.len() < 2 {
@@ -44,211 +46,213 @@ fn sources_and_target<'a>(scene: &Scene<'_, 'a>) -> Option<(Vec<Word<'a>>, Word<
     Some((operands, target, false))
 }
 
-pub(super) fn copy(scene: &mut Scene<'_, '_>) {
-    let recursive = scene.has(&["r", "R", "a", "recursive", "archive"]);
-    let Some((sources, target, into)) = sources_and_target(scene) else { return };
+pub(super) fn copy(context: &mut CommandContext<'_, '_>) {
+    let recursive = context.has_option(&["r", "R", "a", "recursive", "archive"]);
+    let Some((sources, target, into)) = sources_and_target(context) else { return };
     for source in &sources {
-        scene.effect(Access::Read(Lines::Some), source.clone(), recursive);
+        context.add_effect(Access::Read(ReadExtent::Partial), source.clone(), recursive);
     }
-    if scene.has(&["s", "l", "symbolic-link", "link"]) {
+    if context.has_option(&["s", "l", "symbolic-link", "link"]) {
         for source in &sources {
-            let below = Scene::inside(&target, source);
-            scene.walk.shared_link(scene.index, &target, source);
-            scene.walk.shared_link(scene.index, &below, source);
-            if scene.has(&["l", "link"]) {
-                scene.effect(Access::Touch, source.clone(), recursive);
+            let below = CommandContext::path_inside(&target, source);
+            context.walk.record_link(context.index, &target, source);
+            context.walk.record_link(context.index, &below, source);
+            if context.has_option(&["l", "link"]) {
+                context.add_effect(Access::Touch, source.clone(), recursive);
             }
         }
     }
-    targets(scene, &sources, &target, into, recursive);
+    report_copy_targets(context, &sources, &target, into, recursive);
 }
 
-pub(super) fn moves(scene: &mut Scene<'_, '_>) {
-    let Some((sources, target, into)) = sources_and_target(scene) else { return };
+pub(super) fn move_files(context: &mut CommandContext<'_, '_>) {
+    let Some((sources, target, into)) = sources_and_target(context) else { return };
     for source in &sources {
-        scene.delete(source.clone(), true);
+        context.add_delete(source.clone(), true);
     }
-    targets(scene, &sources, &target, into, true);
+    report_copy_targets(context, &sources, &target, into, true);
 }
 
-pub(super) fn install(scene: &mut Scene<'_, '_>) {
-    if scene.has(&["d", "directory"]) {
-        makes(scene);
+pub(super) fn install_files(context: &mut CommandContext<'_, '_>) {
+    if context.has_option(&["d", "directory"]) {
+        make_files(context);
         return;
     }
-    let Some((sources, target, into)) = sources_and_target(scene) else { return };
+    let Some((sources, target, into)) = sources_and_target(context) else { return };
     for source in &sources {
-        scene.read(source.clone(), Lines::Some);
+        context.add_read(source.clone(), ReadExtent::Partial);
     }
-    targets(scene, &sources, &target, into, false);
+    report_copy_targets(context, &sources, &target, into, false);
 }
 
-/// `ln` makes a second name, through which the first can be written.
-pub(super) fn link(scene: &mut Scene<'_, '_>) {
-    let operands = scene.operands();
-    let symbolic = scene.has(&["s", "symbolic"]);
+/// `ln` creates a second name for a file. A write to that name changes the file.
+pub(super) fn create_link(context: &mut CommandContext<'_, '_>) {
+    let operands = context.operands();
+    let symbolic = context.has_option(&["s", "symbolic"]);
     if let [only] = operands.as_slice() {
-        let name = Word { text: Cow::Owned(base_name(&only.text).into()), known: only.known };
-        scene.walk.shared_link(scene.index, &name, only);
-        scene.write(name);
+        let name = ShellWord { text: Cow::Owned(base_name(&only.text).into()), kind: only.kind };
+        context.walk.record_link(context.index, &name, only);
+        context.add_write(name);
         if !symbolic {
-            scene.effect(Access::Touch, only.clone(), false);
+            context.add_effect(Access::Touch, only.clone(), false);
         }
         return;
     }
-    let Some((sources, target, into)) = sources_and_target(scene) else { return };
+    let Some((sources, target, into)) = sources_and_target(context) else { return };
     for source in &sources {
-        // A second name is noted in the file itself.
+        // A hard link changes the link count of the file itself.
         if !symbolic {
-            scene.effect(Access::Touch, source.clone(), false);
+            context.add_effect(Access::Touch, source.clone(), false);
         }
-        scene.walk.shared_link(scene.index, &target, source);
-        let below = Scene::inside(&target, source);
-        scene.walk.shared_link(scene.index, &below, source);
+        context.walk.record_link(context.index, &target, source);
+        let below = CommandContext::path_inside(&target, source);
+        context.walk.record_link(context.index, &below, source);
     }
-    targets(scene, &sources, &target, into, false);
+    report_copy_targets(context, &sources, &target, into, false);
 }
 
-pub(super) fn remove(scene: &mut Scene<'_, '_>) {
-    let recursive = scene.has(&["r", "R", "recursive"]);
-    for path in scene.operands() {
-        scene.delete(path, recursive);
-    }
-}
-
-pub(super) fn remove_dir(scene: &mut Scene<'_, '_>) {
-    for path in scene.operands() {
-        scene.delete(path, false);
+pub(super) fn remove_files(context: &mut CommandContext<'_, '_>) {
+    let recursive = context.has_option(&["r", "R", "recursive"]);
+    for path in context.operands() {
+        context.add_delete(path, recursive);
     }
 }
 
-pub(super) fn shred(scene: &mut Scene<'_, '_>) {
-    let removes = scene.words.iter().skip(1).any(|word| {
+pub(super) fn remove_dir(context: &mut CommandContext<'_, '_>) {
+    for path in context.operands() {
+        context.add_delete(path, false);
+    }
+}
+
+pub(super) fn shred(context: &mut CommandContext<'_, '_>) {
+    let removes = context.words.iter().skip(1).any(|word| {
         let text = &*word.text;
         text.starts_with("--remove")
             || (text.starts_with('-') && !text.starts_with("--") && text.contains('u'))
     });
     let paths: Vec<_> =
-        scene.words.iter().skip(1).filter(|word| !word.text.starts_with('-')).collect();
+        context.words.iter().skip(1).filter(|word| !word.text.starts_with('-')).collect();
     for path in paths {
-        scene.write(path.clone());
+        context.add_write(path.clone());
         if removes {
-            scene.delete(path.clone(), false);
+            context.add_delete(path.clone(), false);
         }
     }
 }
 
-pub(super) fn truncates(scene: &mut Scene<'_, '_>) {
-    for path in scene.operands() {
-        scene.write(path);
+pub(super) fn truncate_files(context: &mut CommandContext<'_, '_>) {
+    for path in context.operands() {
+        context.add_write(path);
     }
 }
 
-pub(super) fn touches(scene: &mut Scene<'_, '_>) {
-    for path in scene.operands() {
-        scene.effect(Access::Touch, path, false);
+pub(super) fn touch_files(context: &mut CommandContext<'_, '_>) {
+    for path in context.operands() {
+        context.add_effect(Access::Touch, path, false);
     }
 }
 
 /// `mkdir`, `mknod`.
-pub(super) fn makes(scene: &mut Scene<'_, '_>) {
-    touches(scene);
+pub(super) fn make_files(context: &mut CommandContext<'_, '_>) {
+    touch_files(context);
 }
 
 /// `chmod`, `chown` and the like: a mode, then files.
-pub(super) fn touches_rest(scene: &mut Scene<'_, '_>) {
-    let recursive = scene.has(&["R", "recursive"]);
+pub(super) fn touch_after_mode(context: &mut CommandContext<'_, '_>) {
+    let recursive = context.has_option(&["R", "recursive"]);
     // A mode such as `-x` or `-w` looks like an option.
-    let mode_given = scene.has(&["reference", "m", "x", "w"])
-        || (scene.exact(0).is_some_and(|name| name.ends_with("chmod"))
-            && scene.words.iter().skip(1).any(|word| {
+    let mode_given = context.has_option(&["reference", "m", "x", "w"])
+        || (context.exact_text(0).is_some_and(|name| name.ends_with("chmod"))
+            && context.words.iter().skip(1).any(|word| {
                 word.text.len() > 1
                     && word.text.starts_with('-')
                     && word.text.bytes().skip(1).all(|byte| b"rwxXst".contains(&byte))
             }));
-    for path in scene.operands().into_iter().skip(usize::from(!mode_given)) {
-        scene.effect(Access::Touch, path, recursive);
+    for path in context.operands().into_iter().skip(usize::from(!mode_given)) {
+        context.add_effect(Access::Touch, path, recursive);
     }
 }
 
 /// Programs that change their operands in place.
-pub(super) fn edits(scene: &mut Scene<'_, '_>) {
-    for path in scene.operands() {
-        scene.effect(Access::Edit, path, false);
+pub(super) fn edit_files(context: &mut CommandContext<'_, '_>) {
+    for path in context.operands() {
+        context.add_effect(Access::Edit, path, false);
     }
 }
 
-/// `sd find replace file`: what is changed stands behind what is looked for.
-pub(super) fn edits_rest(scene: &mut Scene<'_, '_>) {
-    for path in scene.operands().into_iter().skip(2) {
-        scene.effect(Access::Edit, path, false);
+/// `sd find replace file`: the files to change are behind the first two operands.
+pub(super) fn edit_after_pattern(context: &mut CommandContext<'_, '_>) {
+    for path in context.operands().into_iter().skip(2) {
+        context.add_effect(Access::Edit, path, false);
     }
 }
 
-pub(super) fn dd(scene: &mut Scene<'_, '_>) {
-    for word in scene.words.iter().skip(1) {
+pub(super) fn dd(context: &mut CommandContext<'_, '_>) {
+    for word in context.words.iter().skip(1) {
         if word.text.starts_with("of=") {
-            scene.write(tail(word, 3));
+            context.add_write(word_tail(word, 3));
         } else if word.text.starts_with("if=") {
-            scene.read(tail(word, 3), Lines::Some);
+            context.add_read(word_tail(word, 3), ReadExtent::Partial);
         }
     }
 }
 
-pub(super) fn tee(scene: &mut Scene<'_, '_>) {
-    let access = if scene.has(&["a", "append"]) { Access::Append } else { Access::Write };
-    for path in scene.operands() {
-        scene.effect(access, path, false);
+pub(super) fn tee(context: &mut CommandContext<'_, '_>) {
+    let access = if context.has_option(&["a", "append"]) { Access::Append } else { Access::Write };
+    for path in context.operands() {
+        context.add_effect(access, path, false);
     }
-    if let input @ (Stdin::Text(_) | Stdin::Partly(_)) = scene.stdin_script() {
-        scene.walk.output = Some(input);
+    if let input @ (StreamContent::Text(_) | StreamContent::PartialText(_)) =
+        context.stdin_content()
+    {
+        context.walk.output = Some(input);
     }
 }
 
-pub(super) fn sponge(scene: &mut Scene<'_, '_>) {
-    tee(scene);
-    scene.walk.output = None;
+pub(super) fn sponge(context: &mut CommandContext<'_, '_>) {
+    tee(context);
+    context.walk.output = None;
 }
 
-/// `rename` runs an expression over names.
-pub(super) fn renames(scene: &mut Scene<'_, '_>) {
-    let mut operands = scene.operands().into_iter();
+/// `rename` applies a script to file names.
+pub(super) fn rename_files(context: &mut CommandContext<'_, '_>) {
+    let mut operands = context.operands().into_iter();
     if let Some(expression) = operands.next() {
-        scene.opaque(Reason::InlineScript, expression.text);
+        context.add_opaque(OpaqueReason::InlineScript, expression.text);
     }
     for path in operands {
-        scene.delete(path, false);
+        context.add_delete(path, false);
     }
 }
 
-/// `crontab` runs things later.
-pub(super) fn crontab(scene: &mut Scene<'_, '_>) {
-    if scene.has(&["l"]) {
+/// `crontab` runs commands later.
+pub(super) fn crontab(context: &mut CommandContext<'_, '_>) {
+    if context.has_option(&["l"]) {
         return;
     }
-    for arg in scene.args() {
-        if let Arg::Operand(index) = arg
-            && let Some(path) = scene.word(index)
+    for arg in context.args() {
+        if let CommandArg::Operand(index) = arg
+            && let Some(path) = context.word(index)
         {
-            scene.read(path.clone(), Lines::Some);
+            context.add_read(path.clone(), ReadExtent::Partial);
         }
     }
-    scene.opaque(Reason::UnknownScript, "");
+    context.add_opaque(OpaqueReason::UnknownScript, "");
 }
 
-/// `ffmpeg -i in out`, `objcopy in out`: the last word is written, whatever the
-/// options before it mean.
-pub(super) fn converts(scene: &mut Scene<'_, '_>) {
-    let output = scene.value(&["o", "output"]);
-    let last = scene.words.get(1..).unwrap_or_default().last().cloned();
+/// `ffmpeg -i in out`, `objcopy in out`: we report a write to the last word and do not
+/// read the options before it.
+pub(super) fn convert_file(context: &mut CommandContext<'_, '_>) {
+    let output = context.option_value(&["o", "output"]);
+    let last = context.words.get(1..).unwrap_or_default().last().cloned();
     if let Some(path) = output.or(last) {
-        scene.write(path);
+        context.add_write(path);
     }
 }
 
-/// `mount --bind dir target` puts another file in a place.
-pub(super) fn mount(scene: &mut Scene<'_, '_>) {
-    if let Some(path) = scene.operands().pop() {
-        scene.effect(Access::Write, path, true);
+/// `mount --bind dir target` puts other files at a path.
+pub(super) fn mount(context: &mut CommandContext<'_, '_>) {
+    if let Some(path) = context.operands().pop() {
+        context.add_effect(Access::Write, path, true);
     }
 }

@@ -4,18 +4,18 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::archives::patched;
-use super::wrappers::joined;
-use crate::line::{Access, Known, Lines, Reason, Word};
-use crate::scene::{Arg, Args, Scene};
-use crate::state::moved;
+use super::archives::report_patched_files;
+use super::wrappers::join_words;
+use crate::command_context::{ArgReader, CommandArg, CommandContext};
+use crate::shell_line::{Access, OpaqueReason, ReadExtent, ShellWord, WordKind};
+use crate::shell_state::dir_after_cd;
 
 /// The options before a subcommand that take a value.
 pub(super) const OPTIONS: &str =
     "C c git-dir work-tree namespace exec-path super-prefix config-env attr-source";
 
-/// Keys whose values git runs.
-const RUNNING_KEYS: [&str; 16] = [
+/// Settings whose values git runs as programs.
+const PROGRAM_RUNNING_KEYS: [&str; 16] = [
     "alias.",
     "core.pager",
     "core.editor",
@@ -35,122 +35,129 @@ const RUNNING_KEYS: [&str; 16] = [
 ];
 
 /// A subcommand and the words behind it.
-struct Sub<'w, 'a> {
+struct GitSubcommand<'w, 'a> {
     name: &'w str,
-    /// The subcommand stands first, as a program would.
-    words: &'w [Word<'a>],
+    /// The subcommand is the first word, as a program would be.
+    words: &'w [ShellWord<'a>],
 }
 
-impl<'w, 'a> Sub<'w, 'a> {
-    fn args(&self, options: &'static str) -> Args<'w, 'a> {
-        Args::new(self.words, options)
+impl<'w, 'a> GitSubcommand<'w, 'a> {
+    fn args(&self, options: &'static str) -> ArgReader<'w, 'a> {
+        ArgReader::new(self.words, options)
     }
 
-    fn operands(&self, options: &'static str) -> Vec<Word<'a>> {
+    fn operands(&self, options: &'static str) -> Vec<ShellWord<'a>> {
         self.args(options)
             .filter_map(|arg| match arg {
-                Arg::Operand(index) => self.words.get(index).cloned(),
-                Arg::Option(..) => None,
+                CommandArg::Operand(index) => self.words.get(index).cloned(),
+                CommandArg::Option(..) => None,
             })
             .collect()
     }
 
-    fn has(&self, names: &[&str]) -> bool {
-        self.args("").any(|arg| matches!(arg, Arg::Option(name, _) if names.contains(&name)))
+    fn has_option(&self, names: &[&str]) -> bool {
+        self.args("").any(|arg| matches!(arg, CommandArg::Option(name, _) if names.contains(&name)))
     }
 
-    fn value(&self, options: &'static str) -> Option<Word<'a>> {
+    fn option_value(&self, options: &'static str) -> Option<ShellWord<'a>> {
         self.args(options).find_map(|arg| match arg {
-            Arg::Option(name, value) if options.split(' ').any(|option| option == name) => value,
+            CommandArg::Option(name, value) if options.split(' ').any(|option| option == name) => {
+                value
+            }
             _ => None,
         })
     }
 
-    /// What stands behind `--`, where there is one.
-    fn after_dashes(&self) -> Option<&'w [Word<'a>]> {
+    /// The words behind `--`. `None` where there is no `--`.
+    fn words_after_dashes(&self) -> Option<&'w [ShellWord<'a>]> {
         let at = self.words.iter().position(|word| word.text == "--")?;
         self.words.get(at + 1..)
     }
 }
 
-pub(super) fn git(scene: &mut Scene<'_, '_>) {
+pub(super) fn git(context: &mut CommandContext<'_, '_>) {
     let mut dir = None;
     let mut at = None;
     let mut aliases = Vec::new();
-    for arg in scene.args() {
+    for arg in context.args() {
         match arg {
-            Arg::Operand(index) => {
+            CommandArg::Operand(index) => {
                 at = Some(index);
                 break;
             }
-            Arg::Option("C", Some(path)) => {
-                let from = dir.unwrap_or_else(|| scene.walk.state.dir.clone());
-                dir = Some(moved(&from, &path));
+            CommandArg::Option("C", Some(path)) => {
+                let from = dir.unwrap_or_else(|| context.walk.state.dir.clone());
+                dir = Some(dir_after_cd(&from, &path));
             }
-            Arg::Option("c" | "config-env", Some(setting)) => {
-                running_setting(scene, &setting);
+            CommandArg::Option("c" | "config-env", Some(setting)) => {
+                report_setting(context, &setting);
                 aliases.push(setting);
             }
-            Arg::Option("git-dir" | "work-tree", Some(_)) => dir = Some(crate::line::Dir::Unknown),
-            Arg::Option("exec-path", Some(path)) => scene.opaque(Reason::ScriptFile, path.text),
-            Arg::Option(..) => {}
+            CommandArg::Option("git-dir" | "work-tree", Some(_)) => {
+                dir = Some(crate::shell_line::WorkingDir::Unknown);
+            }
+            CommandArg::Option("exec-path", Some(path)) => {
+                context.add_opaque(OpaqueReason::ScriptFile, path.text);
+            }
+            CommandArg::Option(..) => {}
         }
     }
     if let Some(dir) = dir {
-        scene.works_in(dir);
+        context.set_working_dir(dir);
     }
     let Some(at) = at else { return };
-    let Some(name) = scene.exact(at) else {
-        scene.opaque(Reason::UnknownProgram, "");
+    let Some(name) = context.exact_text(at) else {
+        context.add_opaque(OpaqueReason::UnknownProgram, "");
         return;
     };
-    let words = scene.words.get(at..).unwrap_or_default();
-    let meant = aliases.iter().find_map(|setting| {
-        let (key, value) = setting.exact()?.split_once('=')?;
+    let words = context.words.get(at..).unwrap_or_default();
+    let definition = aliases.iter().find_map(|setting| {
+        let (key, value) = setting.exact_text()?.split_once('=')?;
         let (section, alias) = key.split_at_checked("alias.".len())?;
         let named = section.eq_ignore_ascii_case("alias.") && alias.eq_ignore_ascii_case(name);
         named.then(|| String::from(value))
     });
-    if let Some(meant) = meant {
-        aliased(scene, &meant, words.get(1..).unwrap_or_default());
+    if let Some(definition) = definition {
+        run_alias(context, &definition, words.get(1..).unwrap_or_default());
         return;
     }
-    subcommand(scene, &Sub { name, words });
+    report_subcommand(context, &GitSubcommand { name, words });
 }
 
 /// `git -c alias.p=push p`, `git -c alias.p='!text' p`.
-fn aliased<'a>(scene: &mut Scene<'_, 'a>, meant: &str, rest: &[Word<'a>]) {
-    if let Some(text) = meant.strip_prefix('!') {
-        let text = Word::literal(String::from(text));
-        scene.child_text(&text, None);
+fn run_alias<'a>(context: &mut CommandContext<'_, 'a>, definition: &str, rest: &[ShellWord<'a>]) {
+    if let Some(text) = definition.strip_prefix('!') {
+        let text = ShellWord::literal(String::from(text));
+        context.run_child_text(&text, None);
         return;
     }
-    let mut words = alloc::vec![Word::literal("git")];
-    words.extend(meant.split_whitespace().map(|word| Word::literal(String::from(word))));
+    let mut words = alloc::vec![ShellWord::literal("git")];
+    words.extend(definition.split_whitespace().map(|word| ShellWord::literal(String::from(word))));
     words.extend(rest.iter().cloned());
-    scene.run(words, scene.exit);
+    context.run_words(words, context.exit);
 }
 
-/// `-c key=value`, `git config key value`.
-fn running_setting(scene: &mut Scene<'_, '_>, setting: &Word<'_>) {
+/// Reports a setting that may run programs: `-c key=value`, `git config key value`.
+fn report_setting(context: &mut CommandContext<'_, '_>, setting: &ShellWord<'_>) {
     let key = setting.text.to_ascii_lowercase();
-    let runs = RUNNING_KEYS.iter().any(|running| key.starts_with(running));
-    if runs || setting.exact().is_none() || setting.text.contains("=!") {
-        scene.opaque(Reason::InlineScript, String::from(&*setting.text));
+    let runs = PROGRAM_RUNNING_KEYS.iter().any(|running| key.starts_with(running));
+    if runs || setting.exact_text().is_none() || setting.text.contains("=!") {
+        context.add_opaque(OpaqueReason::InlineScript, String::from(&*setting.text));
     }
-    // Most of them are texts for a shell.
-    if let Some((_, value)) = setting.exact().filter(|_| runs).and_then(|text| text.split_once('='))
+    // The values of most of these settings are shell texts.
+    if let Some((_, value)) =
+        setting.exact_text().filter(|_| runs).and_then(|text| text.split_once('='))
         && !key.starts_with("alias.")
         && value.contains(' ')
     {
-        scene.child_text(&Word::literal(String::from(value)), None);
+        context.run_child_text(&ShellWord::literal(String::from(value)), None);
     }
 }
 
-/// A path as git reads it: `:/x` and `:(top)x` start at the root of the
-/// repository, and nobody knows where that is.
-fn pathspec<'a>(word: &Word<'a>) -> Word<'a> {
-    let Some(magic) = word.exact().and_then(|text| text.strip_prefix(':')) else {
+/// A path as git reads it. `:/x` and `:(top)x` start at the root of the repository,
+/// which the line does not show.
+fn pathspec_word<'a>(word: &ShellWord<'a>) -> ShellWord<'a> {
+    let Some(magic) = word.exact_text().and_then(|text| text.strip_prefix(':')) else {
         return word.clone();
     };
     let rest = match magic.strip_prefix('(').and_then(|long| long.split_once(')')) {
@@ -159,89 +166,89 @@ fn pathspec<'a>(word: &Word<'a>) -> Word<'a> {
         None if magic.starts_with(['!', '^']) => "",
         None => magic.trim_start_matches(['/', ':']),
     };
-    if rest.is_empty() { repository() } else { Word::unknown([":/", rest].concat()) }
+    if rest.is_empty() { repository_word() } else { ShellWord::unknown([":/", rest].concat()) }
 }
 
-fn repository<'a>() -> Word<'a> {
-    Word { text: Cow::Borrowed("."), known: Known::Repository }
+fn repository_word<'a>() -> ShellWord<'a> {
+    ShellWord { text: Cow::Borrowed("."), kind: WordKind::Repository }
 }
 
-fn subcommand<'a>(scene: &mut Scene<'_, 'a>, sub: &Sub<'_, 'a>) {
-    if let Some(path) = sub.value("output") {
-        scene.write(path);
+fn report_subcommand<'a>(context: &mut CommandContext<'_, 'a>, sub: &GitSubcommand<'_, 'a>) {
+    if let Some(path) = sub.option_value("output") {
+        context.add_write(path);
     }
-    if let Some(text) = sub.value("upload-pack receive-pack open-files-in-pager") {
-        scene.opaque(Reason::InlineScript, text.text);
+    if let Some(text) = sub.option_value("upload-pack receive-pack open-files-in-pager") {
+        context.add_opaque(OpaqueReason::InlineScript, text.text);
     }
     match sub.name {
         "add" | "stage" => {
             for path in sub.operands("chmod pathspec-from-file") {
-                scene.effect(Access::Read(Lines::Some), path, true);
+                context.add_effect(Access::Read(ReadExtent::Partial), path, true);
             }
         }
-        "checkout" => checkout(scene, sub),
-        "restore" => restore(scene, sub),
-        "clean" => clean(scene, sub),
-        "reset" if sub.has(&["hard", "merge", "keep"]) => {
-            scene.effect(Access::Write, repository(), true);
+        "checkout" => checkout(context, sub),
+        "restore" => restore(context, sub),
+        "clean" => clean(context, sub),
+        "reset" if sub.has_option(&["hard", "merge", "keep"]) => {
+            context.add_effect(Access::Write, repository_word(), true);
         }
-        "rm" if !sub.has(&["cached", "n", "dry-run"]) => {
-            let recursive = sub.has(&["r"]);
+        "rm" if !sub.has_option(&["cached", "n", "dry-run"]) => {
+            let recursive = sub.has_option(&["r"]);
             for path in sub.operands("pathspec-from-file") {
-                scene.delete(pathspec(&path), recursive);
+                context.add_delete(pathspec_word(&path), recursive);
             }
         }
-        "mv" => moves(scene, sub),
-        "apply" | "am" => apply(scene, sub),
-        "stash" => stash(scene, sub),
-        "config" => config(scene, sub),
+        "mv" => move_files(context, sub),
+        "apply" | "am" => apply(context, sub),
+        "stash" => stash(context, sub),
+        "config" => config(context, sub),
         "switch" | "merge" | "pull" | "rebase" | "cherry-pick" | "revert" | "sparse-checkout"
         | "update-ref" | "filter-repo" | "filter-branch" | "submodule" | "bisect" | "read-tree"
-        | "subtree" | "lfs" => tree_changes(scene, sub),
-        "checkout-index" => scene.effect(Access::Write, repository(), true),
+        | "subtree" | "lfs" => change_tree(context, sub),
+        "checkout-index" => context.add_effect(Access::Write, repository_word(), true),
         "worktree" => {
             if matches!(sub.words.get(1).map(|word| &*word.text), Some("add"))
                 && let Some(path) = sub.operands("b B").into_iter().nth(1)
             {
-                scene.effect(Access::Write, path, true);
+                context.add_effect(Access::Write, path, true);
             }
             if matches!(sub.words.get(1).map(|word| &*word.text), Some("remove"))
                 && let Some(path) = sub.operands("").into_iter().nth(1)
             {
-                scene.delete(path, true);
+                context.add_delete(path, true);
             }
         }
         "clone" | "init" => {
             if let Some(path) = sub.operands("b o u c j branch origin depth config template").pop()
             {
-                scene.effect(Access::Touch, path, false);
+                context.add_effect(Access::Touch, path, false);
             }
-            if let Some(setting) = sub.value("c config template u upload-pack") {
-                scene.opaque(Reason::InlineScript, setting.text);
+            if let Some(setting) = sub.option_value("c config template u upload-pack") {
+                context.add_opaque(OpaqueReason::InlineScript, setting.text);
             }
         }
         "archive" | "format-patch" | "bundle" => {
-            if let Some(text) = sub.value("exec") {
-                scene.opaque(Reason::InlineScript, text.text);
+            if let Some(text) = sub.option_value("exec") {
+                context.add_opaque(OpaqueReason::InlineScript, text.text);
             }
-            if let Some(path) = sub.value("o output-directory") {
-                scene.write(path);
+            if let Some(path) = sub.option_value("o output-directory") {
+                context.add_write(path);
             }
             if sub.name == "bundle"
                 && let Some(path) = sub.operands("").into_iter().nth(1)
             {
-                scene.write(path);
+                context.add_write(path);
             }
         }
         "grep" => {
-            // `-Oless` opens what was found in a program.
+            // `-Oless` opens the matching files in a program.
             if sub.words.iter().any(|word| word.text.starts_with("-O")) {
-                scene.opaque(Reason::InlineScript, joined(sub.words));
+                context.add_opaque(OpaqueReason::InlineScript, join_words(sub.words));
             }
-            scene.effect(Access::Read(Lines::Some), Word::literal("."), true);
+            context.add_effect(Access::Read(ReadExtent::Partial), ShellWord::literal("."), true);
         }
         "difftool" | "mergetool" | "daemon" | "instaweb" | "send-email" | "gui" => {
-            scene.opaque(Reason::Runner, joined(sub.words));
+            context.add_opaque(OpaqueReason::Runner, join_words(sub.words));
         }
         "blame" | "diff" | "log" | "show" | "status" | "branch" | "commit" | "push" | "fetch"
         | "remote" | "tag" | "rev-parse" | "rev-list" | "ls-files" | "ls-tree" | "ls-remote"
@@ -252,174 +259,178 @@ fn subcommand<'a>(scene: &mut Scene<'_, 'a>, sub: &Sub<'_, 'a>) {
         | "version" | "show-ref" | "show-branch" | "whatchanged" | "cherry" | "var" | "repack"
         | "pack-refs" | "maintenance" | "verify-commit" | "verify-tag" | "range-diff"
         | "interpret-trailers" | "stripspace" | "patch-id" | "get-tar-commit-id" | "rerere" => {}
-        name => scene.opaque(Reason::Alias, String::from(name)),
+        name => context.add_opaque(OpaqueReason::Alias, String::from(name)),
     }
 }
 
 /// `git checkout -- path`, `git checkout ref path`, `git checkout branch`.
-fn checkout<'a>(scene: &mut Scene<'_, 'a>, sub: &Sub<'_, 'a>) {
-    if sub.has(&["f", "force"]) {
-        scene.effect(Access::Write, repository(), true);
+fn checkout<'a>(context: &mut CommandContext<'_, 'a>, sub: &GitSubcommand<'_, 'a>) {
+    if sub.has_option(&["f", "force"]) {
+        context.add_effect(Access::Write, repository_word(), true);
     }
-    if let Some(paths) = sub.after_dashes() {
+    if let Some(paths) = sub.words_after_dashes() {
         for path in paths {
-            scene.effect(Access::Write, pathspec(path), true);
+            context.add_effect(Access::Write, pathspec_word(path), true);
         }
         return;
     }
-    if sub.has(&["b", "B", "orphan"]) {
+    if sub.has_option(&["b", "B", "orphan"]) {
         return;
     }
     let operands = sub.operands("conflict pathspec-from-file");
     if operands.iter().any(|word| word.text == ".") {
-        scene.effect(Access::Write, Word::literal("."), true);
+        context.add_effect(Access::Write, ShellWord::literal("."), true);
         return;
     }
-    // A single word is a branch or a path; of several the first may be either.
+    // A single word is a branch or a path. Of several words the first may be either.
     for path in &operands {
-        scene.effect(Access::Write, pathspec(path), true);
+        context.add_effect(Access::Write, pathspec_word(path), true);
     }
     if operands.len() == 1 {
-        scene.opaque(Reason::Contents, ".");
+        context.add_opaque(OpaqueReason::Contents, ".");
     }
 }
 
-fn restore<'a>(scene: &mut Scene<'_, 'a>, sub: &Sub<'_, 'a>) {
-    if sub.has(&["staged", "S"]) && !sub.has(&["worktree", "W"]) {
+fn restore<'a>(context: &mut CommandContext<'_, 'a>, sub: &GitSubcommand<'_, 'a>) {
+    if sub.has_option(&["staged", "S"]) && !sub.has_option(&["worktree", "W"]) {
         return;
     }
     for path in sub.operands("s source pathspec-from-file") {
-        scene.effect(Access::Write, pathspec(&path), true);
+        context.add_effect(Access::Write, pathspec_word(&path), true);
     }
 }
 
-fn clean<'a>(scene: &mut Scene<'_, 'a>, sub: &Sub<'_, 'a>) {
-    if sub.has(&["n", "dry-run"]) || !sub.has(&["f", "force", "i", "interactive"]) {
+fn clean<'a>(context: &mut CommandContext<'_, 'a>, sub: &GitSubcommand<'_, 'a>) {
+    if sub.has_option(&["n", "dry-run"]) || !sub.has_option(&["f", "force", "i", "interactive"]) {
         return;
     }
     let mut operands = sub.operands("e exclude");
     if operands.is_empty() {
-        operands.push(Word::literal("."));
+        operands.push(ShellWord::literal("."));
     }
     for path in operands {
-        scene.delete(pathspec(&path), true);
+        context.add_delete(pathspec_word(&path), true);
     }
 }
 
-fn moves<'a>(scene: &mut Scene<'_, 'a>, sub: &Sub<'_, 'a>) {
+fn move_files<'a>(context: &mut CommandContext<'_, 'a>, sub: &GitSubcommand<'_, 'a>) {
     let mut operands = sub.operands("");
     let Some(target) = operands.pop() else { return };
     if operands.len() == 1 {
-        scene.effect(Access::Write, target.clone(), true);
+        context.add_effect(Access::Write, target.clone(), true);
     }
     for source in operands {
-        let path = Scene::inside(&target, &source);
-        scene.effect(Access::Write, path, true);
-        scene.delete(source, true);
+        let path = CommandContext::path_inside(&target, &source);
+        context.add_effect(Access::Write, path, true);
+        context.add_delete(source, true);
     }
 }
 
-fn apply<'a>(scene: &mut Scene<'_, 'a>, sub: &Sub<'_, 'a>) {
-    if sub.has(&["check", "stat", "numstat", "summary"]) {
+fn apply<'a>(context: &mut CommandContext<'_, 'a>, sub: &GitSubcommand<'_, 'a>) {
+    if sub.has_option(&["check", "stat", "numstat", "summary"]) {
         return;
     }
     let operands = sub.operands("p exclude include directory whitespace C");
     let from_input = operands.iter().all(|word| word.text == "-");
     for path in operands {
-        scene.read(path, Lines::Some);
+        context.add_read(path, ReadExtent::Partial);
     }
     if from_input {
-        patched(scene, Some(1));
+        report_patched_files(context, Some(1));
     } else {
-        scene.opaque(Reason::Contents, ".");
+        context.add_opaque(OpaqueReason::Contents, ".");
     }
 }
 
-fn stash<'a>(scene: &mut Scene<'_, 'a>, sub: &Sub<'_, 'a>) {
+fn stash<'a>(context: &mut CommandContext<'_, 'a>, sub: &GitSubcommand<'_, 'a>) {
     match sub.words.get(1).map(|word| &*word.text) {
         Some("list" | "show" | "drop" | "clear" | "create" | "store") => {}
-        Some("pop" | "apply" | "branch") => scene.opaque(Reason::Contents, "."),
+        Some("pop" | "apply" | "branch") => context.add_opaque(OpaqueReason::Contents, "."),
         _ => {
-            scene.effect(Access::Write, repository(), true);
-            if sub.has(&["u", "include-untracked", "a", "all"]) {
-                stash_untracked(scene, sub);
+            context.add_effect(Access::Write, repository_word(), true);
+            if sub.has_option(&["u", "include-untracked", "a", "all"]) {
+                stash_untracked(context, sub);
             }
         }
     }
 }
 
-/// What git does not know yet is taken out of the tree with the rest.
-fn stash_untracked<'a>(scene: &mut Scene<'_, 'a>, sub: &Sub<'_, 'a>) {
+/// `git stash -u` also removes the files that git does not track.
+fn stash_untracked<'a>(context: &mut CommandContext<'_, 'a>, sub: &GitSubcommand<'_, 'a>) {
     let mut operands = sub.operands("m message");
     operands.retain(|word| !matches!(&*word.text, "push" | "save"));
     if operands.is_empty() {
-        operands.push(Word::literal("."));
+        operands.push(ShellWord::literal("."));
     }
     for path in operands {
-        scene.delete(pathspec(&path), true);
+        context.add_delete(pathspec_word(&path), true);
     }
 }
 
-fn config<'a>(scene: &mut Scene<'_, 'a>, sub: &Sub<'_, 'a>) {
+fn config<'a>(context: &mut CommandContext<'_, 'a>, sub: &GitSubcommand<'_, 'a>) {
     let operands = sub.operands("f file type default blob");
-    let reads = sub.has(&["get", "get-all", "get-regexp", "l", "list", "get-urlmatch"])
+    let reads = sub.has_option(&["get", "get-all", "get-regexp", "l", "list", "get-urlmatch"])
         || matches!(operands.first().map(|word| &*word.text), Some("get" | "list"));
-    let removes = sub.has(&["unset", "unset-all", "remove-section", "rename-section", "e", "edit"]);
+    let removes =
+        sub.has_option(&["unset", "unset-all", "remove-section", "rename-section", "e", "edit"]);
     if reads || (operands.len() < 2 && !removes) {
         return;
     }
-    let path = match sub.value("f file") {
+    let path = match sub.option_value("f file") {
         Some(path) => path,
-        None if sub.has(&["global"]) => {
-            Word { text: Cow::Borrowed("~/.gitconfig"), known: Known::Home }
+        None if sub.has_option(&["global"]) => {
+            ShellWord { text: Cow::Borrowed("~/.gitconfig"), kind: WordKind::Home }
         }
-        None if sub.has(&["system"]) => Word::literal("/etc/gitconfig"),
-        None => Word::literal(".git/config"),
+        None if sub.has_option(&["system"]) => ShellWord::literal("/etc/gitconfig"),
+        None => ShellWord::literal(".git/config"),
     };
-    scene.effect(Access::Edit, path, false);
+    context.add_effect(Access::Edit, path, false);
     for operand in &operands {
-        running_setting(scene, operand);
+        report_setting(context, operand);
     }
     if operands.iter().any(|word| word.text.starts_with('!')) {
-        scene.opaque(Reason::InlineScript, joined(sub.words));
+        context.add_opaque(OpaqueReason::InlineScript, join_words(sub.words));
     }
 }
 
-/// Subcommands after which other files are in the tree, and those that run things.
-fn tree_changes<'a>(scene: &mut Scene<'_, 'a>, sub: &Sub<'_, 'a>) {
-    if sub.name == "switch" && sub.has(&["c", "C", "orphan"]) {
+/// Subcommands that replace files in the working tree or run commands.
+fn change_tree<'a>(context: &mut CommandContext<'_, 'a>, sub: &GitSubcommand<'_, 'a>) {
+    if sub.name == "switch" && sub.has_option(&["c", "C", "orphan"]) {
         return;
     }
-    if sub.has(&["f", "force", "discard-changes"]) {
-        scene.effect(Access::Write, repository(), true);
+    if sub.has_option(&["f", "force", "discard-changes"]) {
+        context.add_effect(Access::Write, repository_word(), true);
     }
     match sub.name {
         "rebase" => {
-            if let Some(text) = sub.value("x exec") {
-                scene.child_text(&text, None);
+            if let Some(text) = sub.option_value("x exec") {
+                context.run_child_text(&text, None);
             }
         }
         "bisect" if sub.words.get(1).is_some_and(|word| word.text == "run") => {
             let words = sub.words.get(2..).unwrap_or_default().to_vec();
-            scene.run_each(words);
+            context.run_repeatedly(words);
         }
         "submodule" => {
             let at = sub.words.iter().position(|word| word.text == "foreach");
             if let Some(text) = at.and_then(|at| sub.words.get(at + 1..)) {
                 let text: Vec<_> =
                     text.iter().filter(|w| !w.text.starts_with("--")).cloned().collect();
-                let known = if text.iter().all(|word| word.exact().is_some()) {
-                    Known::Literal
+                let known = if text.iter().all(|word| word.exact_text().is_some()) {
+                    WordKind::Literal
                 } else {
-                    Known::Unknown
+                    WordKind::Unknown
                 };
-                scene.child_text(&Word { text: Cow::Owned(joined(&text)), known }, None);
+                context.run_child_text(
+                    &ShellWord { text: Cow::Owned(join_words(&text)), kind: known },
+                    None,
+                );
             }
         }
         "filter-branch" | "filter-repo" => {
-            scene.opaque(Reason::InlineScript, joined(sub.words));
+            context.add_opaque(OpaqueReason::InlineScript, join_words(sub.words));
         }
         _ => {}
     }
-    scene.opaque(Reason::Contents, ".");
+    context.add_opaque(OpaqueReason::Contents, ".");
 }

@@ -1,64 +1,64 @@
-//! Programs that run a script: shells, whose language we know, and others.
+//! Programs that run a script: shells, whose language we read, and other interpreters.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::wrappers::joined;
-use crate::line::{Access, Known, Lines, Reason, Word};
-use crate::scene::{Arg, Args, Scene, is_device};
-use crate::walk::{Status, Stdin};
+use super::wrappers::join_words;
+use crate::command_context::{ArgReader, CommandArg, CommandContext, is_device};
+use crate::shell_line::{Access, OpaqueReason, ReadExtent, ShellWord, WordKind};
+use crate::shell_walk::{ExitProof, StreamContent};
 
-/// What a shell's own options say.
-#[expect(clippy::struct_excessive_bools, reason = "each is a separate thing to know")]
-struct Shell<'a> {
+/// The options of a shell program.
+#[expect(clippy::struct_excessive_bools, reason = "each flag is an independent fact")]
+struct ShellOptions<'a> {
     /// `-c` is given: the first operand is the script.
-    text: bool,
+    is_command_text: bool,
     pipefail: bool,
     errexit: bool,
-    /// It only prints something about itself.
-    idle: bool,
-    /// `-s`: the script is on its input, whatever the operands.
-    input: bool,
-    /// A file that an interactive shell reads first.
-    startup: Option<Word<'a>>,
-    /// The first operand.
-    operand: usize,
+    /// The shell only prints its version or help.
+    only_prints_help: bool,
+    /// `-s`: the shell reads the script from its input and not from an operand.
+    reads_input: bool,
+    /// The file that an interactive shell reads first.
+    startup_file: Option<ShellWord<'a>>,
+    /// The index of the first operand.
+    first_operand: usize,
 }
 
-fn shell_options<'a>(scene: &Scene<'_, 'a>) -> Shell<'a> {
-    let mut shell = Shell {
-        text: false,
+fn shell_options<'a>(context: &CommandContext<'_, 'a>) -> ShellOptions<'a> {
+    let mut shell = ShellOptions {
+        is_command_text: false,
         pipefail: false,
         errexit: false,
-        idle: false,
-        input: false,
-        startup: None,
-        operand: 1,
+        only_prints_help: false,
+        reads_input: false,
+        startup_file: None,
+        first_operand: 1,
     };
-    while let Some(word) = scene.word(shell.operand) {
+    while let Some(word) = context.word(shell.first_operand) {
         let text = &*word.text;
-        if !text.starts_with(['-', '+']) || text.len() < 2 || word.known != Known::Literal {
+        if !text.starts_with(['-', '+']) || text.len() < 2 || word.kind != WordKind::Literal {
             break;
         }
-        shell.operand += 1;
+        shell.first_operand += 1;
         match text {
             "--" => break,
             "--rcfile" | "--init-file" => {
-                shell.startup = scene.word(shell.operand).cloned();
-                shell.operand += 1;
+                shell.startup_file = context.word(shell.first_operand).cloned();
+                shell.first_operand += 1;
             }
-            "--version" | "--help" => shell.idle = true,
+            "--version" | "--help" => shell.only_prints_help = true,
             _ if text.starts_with("--") => {}
             _ => {
-                shell.text |= text.contains('c');
-                shell.input |= text.contains('s');
+                shell.is_command_text |= text.contains('c');
+                shell.reads_input |= text.contains('s');
                 shell.errexit |= text.contains('e');
                 if text.contains(['o', 'O']) {
-                    shell.pipefail |= scene.exact(shell.operand) == Some("pipefail");
-                    shell.errexit |= scene.exact(shell.operand) == Some("errexit");
-                    shell.operand += 1;
+                    shell.pipefail |= context.exact_text(shell.first_operand) == Some("pipefail");
+                    shell.errexit |= context.exact_text(shell.first_operand) == Some("errexit");
+                    shell.first_operand += 1;
                 }
             }
         }
@@ -67,351 +67,372 @@ fn shell_options<'a>(scene: &Scene<'_, 'a>) -> Shell<'a> {
 }
 
 /// `bash -c text`, `bash file`, `bash < file`.
-pub(super) fn shell(scene: &mut Scene<'_, '_>) {
-    let shell = shell_options(scene);
-    if shell.idle {
+pub(super) fn run_shell(context: &mut CommandContext<'_, '_>) {
+    let shell = shell_options(context);
+    if shell.only_prints_help {
         return;
     }
-    match shell.startup {
-        Some(file) if file.text.starts_with("/dev/fd/") => run_substituted(scene),
+    match shell.startup_file {
+        Some(file) if file.text.starts_with("/dev/fd/") => run_substitution_output(context),
         Some(file) => {
-            scene.read(file.clone(), Lines::Some);
-            scene.opaque(Reason::ScriptFile, file.text);
+            context.add_read(file.clone(), ReadExtent::Partial);
+            context.add_opaque(OpaqueReason::ScriptFile, file.text);
         }
         None => {}
     }
-    let outer = scene.walk.state.clone();
-    scene.walk.state = outer.child();
-    // What the environment hands on is not lost on the inner shell.
-    scene.walk.state.pipefail = shell.pipefail;
-    scene.walk.state.errexit = shell.errexit;
-    match scene.word(shell.operand).cloned() {
-        Some(text) if shell.text => {
-            let parameters = scene.words.get(shell.operand + 2..).unwrap_or_default();
-            scene.walk.state.positional = Some(owned(parameters));
-            scene.walk.state.zero = scene.exact(shell.operand + 1).map(Into::into);
-            scene.text(&text, scene.exit);
+    let outer = context.walk.state.clone();
+    context.walk.state = outer.child_state();
+    // The options of the inner shell decide how it treats failures.
+    context.walk.state.pipefail = shell.pipefail;
+    context.walk.state.errexit = shell.errexit;
+    match context.word(shell.first_operand).cloned() {
+        Some(text) if shell.is_command_text => {
+            let parameters = context.words.get(shell.first_operand + 2..).unwrap_or_default();
+            context.walk.state.positional = Some(own_words(parameters));
+            context.walk.state.script_name =
+                context.exact_text(shell.first_operand + 1).map(Into::into);
+            context.run_text(&text, context.exit);
         }
-        Some(file) if !shell.input && !is_device(&file) => {
-            scene.read(file.clone(), Lines::Some);
-            scene.opaque(Reason::ScriptFile, file.text.clone());
-            if let Some(script) = scene.walk.written_into(&file.text) {
-                let parameters = scene.words.get(shell.operand + 1..).unwrap_or_default();
-                scene.walk.state.positional = Some(owned(parameters));
-                scene.text(&Word::literal(script), scene.exit);
+        Some(file) if !shell.reads_input && !is_device(&file) => {
+            context.add_read(file.clone(), ReadExtent::Partial);
+            context.add_opaque(OpaqueReason::ScriptFile, file.text.clone());
+            if let Some(script) = context.walk.text_written_to(&file.text) {
+                let parameters = context.words.get(shell.first_operand + 1..).unwrap_or_default();
+                context.walk.state.positional = Some(own_words(parameters));
+                context.run_text(&ShellWord::literal(script), context.exit);
             }
         }
-        Some(file) if file.text.starts_with("/dev/fd/") => run_substituted(scene),
+        Some(file) if file.text.starts_with("/dev/fd/") => run_substitution_output(context),
         _ => {
-            let parameters = scene.words.get(shell.operand..).unwrap_or_default();
-            scene.walk.state.positional = shell.input.then(|| owned(parameters));
-            run_stdin(scene);
+            let parameters = context.words.get(shell.first_operand..).unwrap_or_default();
+            context.walk.state.positional = shell.reads_input.then(|| own_words(parameters));
+            run_stdin(context);
         }
     }
-    scene.walk.state = outer;
+    context.walk.state = outer;
 }
 
-fn owned(words: &[Word<'_>]) -> Arc<[Word<'static>]> {
+fn own_words(words: &[ShellWord<'_>]) -> Arc<[ShellWord<'static>]> {
     words.iter().map(|word| word.clone().into_owned()).collect::<Vec<_>>().into()
 }
 
-/// Runs what `<(…)` prints: `bash <(echo text)`.
-fn run_substituted(scene: &mut Scene<'_, '_>) {
-    match scene.walk.substituted.take() {
-        Some(Stdin::Text(text)) => scene.text(&Word::literal(text), scene.exit),
-        Some(Stdin::Partly(text)) => scene.text(&Word::unknown(text), scene.exit),
+/// Walks the output of `<(…)` as shell text: `bash <(echo text)`.
+fn run_substitution_output(context: &mut CommandContext<'_, '_>) {
+    match context.walk.substitution_output.take() {
+        Some(StreamContent::Text(text)) => {
+            context.run_text(&ShellWord::literal(text), context.exit);
+        }
+        Some(StreamContent::PartialText(text)) => {
+            context.run_text(&ShellWord::unknown(text), context.exit);
+        }
         _ => {
-            let handed = scene.walk.shared.handed.join("\n");
-            scene.opaque(Reason::UnknownScript, handed);
+            let handed = context.walk.shared.descriptor_texts.join("\n");
+            context.add_opaque(OpaqueReason::UnknownScript, handed);
         }
     }
 }
 
 /// A shell that reads its commands from its input.
-pub(super) fn from_stdin(scene: &mut Scene<'_, '_>) {
-    let outer = scene.walk.state.clone();
-    scene.walk.state = outer.child();
-    run_stdin(scene);
-    scene.walk.state = outer;
+pub(super) fn run_child_stdin(context: &mut CommandContext<'_, '_>) {
+    let outer = context.walk.state.clone();
+    context.walk.state = outer.child_state();
+    run_stdin(context);
+    context.walk.state = outer;
 }
 
-fn run_stdin(scene: &mut Scene<'_, '_>) {
-    match core::mem::take(&mut scene.walk.stdin) {
-        Stdin::Text(text) => {
-            scene.text(&Word { text: text.clone(), known: Known::Literal }, scene.exit);
-            scene.walk.stdin = Stdin::Text(text);
+fn run_stdin(context: &mut CommandContext<'_, '_>) {
+    match core::mem::take(&mut context.walk.stdin) {
+        StreamContent::Text(text) => {
+            context
+                .run_text(&ShellWord { text: text.clone(), kind: WordKind::Literal }, context.exit);
+            context.walk.stdin = StreamContent::Text(text);
         }
-        Stdin::Partly(text) => {
-            scene.text(&Word { text: text.clone(), known: Known::Unknown }, scene.exit);
-            scene.walk.stdin = Stdin::Partly(text);
+        StreamContent::PartialText(text) => {
+            context
+                .run_text(&ShellWord { text: text.clone(), kind: WordKind::Unknown }, context.exit);
+            context.walk.stdin = StreamContent::PartialText(text);
         }
-        Stdin::File(file) => {
-            scene.opaque(Reason::ScriptFile, file.text.clone());
-            scene.walk.stdin = Stdin::File(file);
+        StreamContent::File(file) => {
+            context.add_opaque(OpaqueReason::ScriptFile, file.text.clone());
+            context.walk.stdin = StreamContent::File(file);
         }
         other => {
-            // It may be a text that was put on another descriptor.
-            let handed = scene.walk.shared.handed.join("\n");
-            scene.opaque(Reason::UnknownScript, handed);
-            scene.walk.stdin = other;
+            // The script may be a text that a redirection put on another descriptor.
+            let handed = context.walk.shared.descriptor_texts.join("\n");
+            context.add_opaque(OpaqueReason::UnknownScript, handed);
+            context.walk.stdin = other;
         }
     }
 }
 
-/// Shells whose language is another one: what we can read of it, and opaque.
-pub(super) fn foreign_shell(scene: &mut Scene<'_, '_>) {
-    match scene.leading().value(&["c", "command", "commands", "C", "init-command"]) {
+/// Shells with another language. We read the text as bash and also report it as opaque.
+pub(super) fn foreign_shell(context: &mut CommandContext<'_, '_>) {
+    match context.leading_options().option_value(&["c", "command", "commands", "C", "init-command"])
+    {
         Some(text) => {
-            scene.opaque(Reason::InlineScript, text.text.clone());
-            scene.child_text(&text, None);
+            context.add_opaque(OpaqueReason::InlineScript, text.text.clone());
+            context.run_child_text(&text, None);
         }
-        None => script_or_stdin(scene),
+        None => report_script_or_stdin(context),
     }
 }
 
-/// `eval a b`: the words joined are run here.
-pub(super) fn eval(scene: &mut Scene<'_, '_>) {
-    let words = scene.words.get(1..).unwrap_or_default();
-    let words = words.strip_prefix(&[Word::literal("--")]).unwrap_or(words);
-    let literal = words.iter().all(|word| word.known == Known::Literal);
-    let known = if literal { Known::Literal } else { Known::Unknown };
+/// `eval a b`: this shell runs the joined words.
+pub(super) fn run_eval(context: &mut CommandContext<'_, '_>) {
+    let words = context.words.get(1..).unwrap_or_default();
+    let words = words.strip_prefix(&[ShellWord::literal("--")]).unwrap_or(words);
+    let literal = words.iter().all(|word| word.kind == WordKind::Literal);
+    let known = if literal { WordKind::Literal } else { WordKind::Unknown };
     let text = match words {
         [] => return,
         [only] => only.text.clone(),
-        _ => Cow::Owned(joined(words)),
+        _ => Cow::Owned(join_words(words)),
     };
-    scene.text(&Word { text, known }, scene.exit);
-    if known == Known::Unknown {
-        scene.walk.state.forget_variables();
-        scene.walk.state.dir = crate::line::Dir::Unknown;
+    context.run_text(&ShellWord { text, kind: known }, context.exit);
+    if known == WordKind::Unknown {
+        context.walk.state.forget_variables();
+        context.walk.state.dir = crate::shell_line::WorkingDir::Unknown;
     }
 }
 
 /// `. file`.
-pub(super) fn source(scene: &mut Scene<'_, '_>) {
-    let Some(file) = scene.word(1).cloned() else { return };
-    match (&*file.text, scene.walk.stdin.clone()) {
-        ("/dev/stdin" | "-", Stdin::Text(text)) => {
-            scene.text(&Word { text, known: Known::Literal }, scene.exit);
+pub(super) fn source_file(context: &mut CommandContext<'_, '_>) {
+    let Some(file) = context.word(1).cloned() else { return };
+    match (&*file.text, context.walk.stdin.clone()) {
+        ("/dev/stdin" | "-", StreamContent::Text(text)) => {
+            context.run_text(&ShellWord { text, kind: WordKind::Literal }, context.exit);
             return;
         }
-        (path, _) if path.starts_with("/dev/fd/") => run_substituted(scene),
-        (path, _) if path.starts_with("/dev/") => scene.opaque(Reason::UnknownScript, ""),
+        (path, _) if path.starts_with("/dev/fd/") => run_substitution_output(context),
+        (path, _) if path.starts_with("/dev/") => {
+            context.add_opaque(OpaqueReason::UnknownScript, "");
+        }
         _ => {
-            scene.read(file.clone(), Lines::Some);
-            scene.opaque(Reason::ScriptFile, file.text.clone());
-            if let Some(script) = scene.walk.written_into(&file.text) {
-                scene.text(&Word::literal(script), scene.exit);
+            context.add_read(file.clone(), ReadExtent::Partial);
+            context.add_opaque(OpaqueReason::ScriptFile, file.text.clone());
+            if let Some(script) = context.walk.text_written_to(&file.text) {
+                context.run_text(&ShellWord::literal(script), context.exit);
             }
         }
     }
-    scene.walk.state.forget_variables();
-    scene.walk.state.functions.iter_mut().for_each(|function| function.sure = false);
-    // A script that prepares an environment rarely moves, but it may.
-    if scene.exact(1).is_none_or(|path| !path.ends_with("activate")) {
-        scene.walk.state.dir = crate::line::Dir::Unknown;
+    context.walk.state.forget_variables();
+    context.walk.state.functions.iter_mut().for_each(|function| function.is_certain = false);
+    // A sourced script may change the directory. `activate` scripts do not.
+    if context.exact_text(1).is_none_or(|path| !path.ends_with("activate")) {
+        context.walk.state.dir = crate::shell_line::WorkingDir::Unknown;
     }
 }
 
 /// `python -c text`, `python -m module`, `python file`.
-pub(super) fn python(scene: &mut Scene<'_, '_>) {
-    let mut args = scene.args();
+pub(super) fn run_python(context: &mut CommandContext<'_, '_>) {
+    let mut args = context.args();
     while let Some(arg) = args.next() {
         match arg {
-            Arg::Option("c", text) => {
+            CommandArg::Option("c", text) => {
                 let text = text.map_or(Cow::Borrowed(""), |word| word.text);
-                scene.opaque(Reason::InlineScript, text);
+                context.add_opaque(OpaqueReason::InlineScript, text);
                 return;
             }
-            Arg::Option("m", module) => {
+            CommandArg::Option("m", module) => {
                 let mut words: Vec<_> = module.into_iter().collect();
-                words.extend(rest(scene, &args).iter().cloned());
-                scene.run(words, scene.exit);
+                words.extend(remaining_words(context, &args).iter().cloned());
+                context.run_words(words, context.exit);
                 return;
             }
-            Arg::Option("V" | "version" | "h" | "help", _) => return,
-            Arg::Operand(_) => break,
-            Arg::Option(..) => {}
+            CommandArg::Option("V" | "version" | "h" | "help", _) => return,
+            CommandArg::Operand(_) => break,
+            CommandArg::Option(..) => {}
         }
     }
-    script_or_stdin(scene);
+    report_script_or_stdin(context);
 }
 
-/// The words an iterator has not looked at yet.
-fn rest<'w, 'a>(scene: &Scene<'w, 'a>, args: &Args<'w, 'a>) -> &'w [Word<'a>] {
-    scene.words.get(args.position()..).unwrap_or_default()
+/// The words that the argument reader has not read yet.
+fn remaining_words<'w, 'a>(
+    context: &CommandContext<'w, 'a>,
+    args: &ArgReader<'w, 'a>,
+) -> &'w [ShellWord<'a>] {
+    context.words.get(args.position()..).unwrap_or_default()
 }
 
 /// `perl -i -pe text file`.
-pub(super) fn perl(scene: &mut Scene<'_, '_>) {
-    let own = scene.leading();
-    let in_place = own.has(&["i"]);
+pub(super) fn run_perl(context: &mut CommandContext<'_, '_>) {
+    let options = context.leading_options();
+    let in_place = options.has_option(&["i"]);
     let mut inline = false;
-    for arg in scene.args() {
+    for arg in context.args() {
         match arg {
-            Arg::Option("e" | "E", Some(text)) => {
+            CommandArg::Option("e" | "E", Some(text)) => {
                 inline = true;
-                scene.opaque(Reason::InlineScript, text.text);
+                context.add_opaque(OpaqueReason::InlineScript, text.text);
             }
-            Arg::Option(..) => {}
-            Arg::Operand(_) => break,
+            CommandArg::Option(..) => {}
+            CommandArg::Operand(_) => break,
         }
     }
     if !inline {
-        script_or_stdin(scene);
+        report_script_or_stdin(context);
         return;
     }
-    // Without `-n` or `-p` the script does with them what it likes.
-    let paths = own.first.filter(|_| own.has(&["n", "p"])).and_then(|at| scene.words.get(at..));
+    // Without `-n` or `-p` the script itself decides what to do with the operands.
+    let paths = options
+        .first_operand
+        .filter(|_| options.has_option(&["n", "p"]))
+        .and_then(|at| context.words.get(at..));
     for path in paths.unwrap_or_default().iter().cloned() {
-        let access = if in_place { Access::Edit } else { Access::Read(Lines::Some) };
-        scene.effect(access, path, false);
+        let access = if in_place { Access::Edit } else { Access::Read(ReadExtent::Partial) };
+        context.add_effect(access, path, false);
     }
 }
 
 /// `node -e text`, `ruby file`, `php -r text`.
-pub(super) fn other(scene: &mut Scene<'_, '_>) {
-    let php = scene.exact(0).is_some_and(|name| name.ends_with("php"));
-    let node = scene.exact(0).is_some_and(|name| name.contains("node"));
+pub(super) fn run_interpreter(context: &mut CommandContext<'_, '_>) {
+    let php = context.exact_text(0).is_some_and(|name| name.ends_with("php"));
+    let node = context.exact_text(0).is_some_and(|name| name.contains("node"));
     let mut inline = false;
-    let mut args = scene.args();
+    let mut args = context.args();
     while let Some(arg) = args.next() {
         match arg {
-            Arg::Option("e" | "eval" | "print", Some(text)) => {
+            CommandArg::Option("e" | "eval" | "print", Some(text)) => {
                 inline = true;
-                scene.opaque(Reason::InlineScript, text.text);
+                context.add_opaque(OpaqueReason::InlineScript, text.text);
             }
-            Arg::Option("p", Some(text)) if node => {
+            CommandArg::Option("p", Some(text)) if node => {
                 inline = true;
                 // `-pe text` is `-p text`.
                 let text = match &*text.text {
-                    "e" => rest(scene, &args).first().cloned().unwrap_or(text),
+                    "e" => remaining_words(context, &args).first().cloned().unwrap_or(text),
                     _ => text,
                 };
-                scene.opaque(Reason::InlineScript, text.text);
+                context.add_opaque(OpaqueReason::InlineScript, text.text);
             }
-            Arg::Option("r" | "B" | "R" | "E", Some(text)) if php => {
+            CommandArg::Option("r" | "B" | "R" | "E", Some(text)) if php => {
                 inline = true;
-                scene.opaque(Reason::InlineScript, text.text);
+                context.add_opaque(OpaqueReason::InlineScript, text.text);
             }
-            Arg::Option("v" | "version" | "h" | "help", _) => return,
-            Arg::Operand(_) => break,
-            Arg::Option(..) => {}
+            CommandArg::Option("v" | "version" | "h" | "help", _) => return,
+            CommandArg::Operand(_) => break,
+            CommandArg::Option(..) => {}
         }
     }
     if !inline {
-        script_or_stdin(scene);
+        report_script_or_stdin(context);
     }
 }
 
-/// A script file, or the input as a script.
-fn script_or_stdin(scene: &mut Scene<'_, '_>) {
-    let operand = scene.args().find_map(|arg| match arg {
-        Arg::Operand(index) => scene.word(index).cloned(),
-        Arg::Option(..) => None,
+/// Reports the script file, or the input if that is the script.
+fn report_script_or_stdin(context: &mut CommandContext<'_, '_>) {
+    let operand = context.args().find_map(|arg| match arg {
+        CommandArg::Operand(index) => context.word(index).cloned(),
+        CommandArg::Option(..) => None,
     });
     match operand {
         Some(file) if !is_device(&file) => {
-            scene.read(file.clone(), Lines::Some);
-            scene.opaque(Reason::ScriptFile, file.text.clone());
-            if let Some(script) = scene.walk.written_into(&file.text) {
-                scene.opaque(Reason::InlineScript, script);
+            context.add_read(file.clone(), ReadExtent::Partial);
+            context.add_opaque(OpaqueReason::ScriptFile, file.text.clone());
+            if let Some(script) = context.walk.text_written_to(&file.text) {
+                context.add_opaque(OpaqueReason::InlineScript, script);
             }
         }
         Some(file) if file.text.starts_with("/dev/fd/") => {
-            scene.opaque(Reason::UnknownScript, "");
+            context.add_opaque(OpaqueReason::UnknownScript, "");
         }
-        _ => match scene.stdin_script() {
-            Stdin::Text(text) | Stdin::Partly(text) => scene.opaque(Reason::InlineScript, text),
-            Stdin::File(file) => scene.opaque(Reason::ScriptFile, file.text),
-            Stdin::Inherited | Stdin::Names(_) | Stdin::Unknown => {
-                scene.opaque(Reason::UnknownScript, "");
+        _ => match context.stdin_content() {
+            StreamContent::Text(text) | StreamContent::PartialText(text) => {
+                context.add_opaque(OpaqueReason::InlineScript, text);
+            }
+            StreamContent::File(file) => context.add_opaque(OpaqueReason::ScriptFile, file.text),
+            StreamContent::Inherited | StreamContent::FileNames(_) | StreamContent::Unknown => {
+                context.add_opaque(OpaqueReason::UnknownScript, "");
             }
         },
     }
 }
 
-/// `ed`, `vim -c`: files changed by commands we do not read.
-pub(super) fn editor(scene: &mut Scene<'_, '_>) {
+/// `ed`, `vim -c`: editors whose commands we do not read.
+pub(super) fn run_editor(context: &mut CommandContext<'_, '_>) {
     let mut text = String::new();
-    for arg in scene.args() {
+    for arg in context.args() {
         match arg {
-            Arg::Option("c" | "cmd" | "eval", Some(command)) => {
+            CommandArg::Option("c" | "cmd" | "eval", Some(command)) => {
                 text.push_str(&command.text);
                 text.push('\n');
             }
-            Arg::Operand(index) => {
-                if let Some(word) = scene.word(index) {
+            CommandArg::Operand(index) => {
+                if let Some(word) = context.word(index) {
                     if word.text.starts_with('+') {
                         text.push_str(&word.text);
                         text.push('\n');
                     } else {
-                        scene.effect(Access::Edit, word.clone(), false);
+                        context.add_effect(Access::Edit, word.clone(), false);
                     }
                 }
             }
-            Arg::Option(..) => {}
+            CommandArg::Option(..) => {}
         }
     }
-    if let Stdin::Text(input) | Stdin::Partly(input) = scene.stdin_script() {
+    if let StreamContent::Text(input) | StreamContent::PartialText(input) = context.stdin_content()
+    {
         text.push_str(&input);
     }
-    scene.opaque(Reason::InlineScript, text);
+    context.add_opaque(OpaqueReason::InlineScript, text);
 }
 
-/// `watch cmd` runs its words as shell text, over and over; `watch -x` as they are.
-pub(super) fn watch(scene: &mut Scene<'_, '_>) {
-    let own = scene.leading();
-    let Some(at) = own.first else { return };
-    let words = scene.words.get(at..).unwrap_or_default();
-    if own.has(&["x", "exec"]) {
-        scene.run_each(words.to_vec());
+/// `watch cmd` runs its words repeatedly as shell text; `watch -x` runs them directly.
+pub(super) fn run_watch(context: &mut CommandContext<'_, '_>) {
+    let options = context.leading_options();
+    let Some(at) = options.first_operand else { return };
+    let words = context.words.get(at..).unwrap_or_default();
+    if options.has_option(&["x", "exec"]) {
+        context.run_repeatedly(words.to_vec());
         return;
     }
-    again_and_again(scene, words);
+    run_text_repeatedly(context, words);
 }
 
-/// Runs words as shell text, any number of times.
-fn again_and_again<'a>(scene: &mut Scene<'_, 'a>, words: &[Word<'a>]) {
-    let literal = words.iter().all(|word| word.known == Known::Literal);
-    let known = if literal { Known::Literal } else { Known::Unknown };
-    let exit = core::mem::replace(&mut scene.exit, Status::LOST);
-    scene.child_text(&Word { text: Cow::Owned(joined(words)), known }, None);
-    scene.exit = exit;
+/// Walks words as shell text that runs any number of times.
+fn run_text_repeatedly<'a>(context: &mut CommandContext<'_, 'a>, words: &[ShellWord<'a>]) {
+    let literal = words.iter().all(|word| word.kind == WordKind::Literal);
+    let known = if literal { WordKind::Literal } else { WordKind::Unknown };
+    let exit = core::mem::replace(&mut context.exit, ExitProof::LOST);
+    context.run_child_text(&ShellWord { text: Cow::Owned(join_words(words)), kind: known }, None);
+    context.exit = exit;
 }
 
-/// `parallel` builds commands from its input, and has a shell run them.
-pub(super) fn parallel(scene: &mut Scene<'_, '_>) {
-    let text = joined(scene.words.get(1..).unwrap_or_default());
-    scene.opaque(Reason::UnknownScript, text);
-    let own = scene.leading();
-    if let Some(path) = own.value(&["joblog"]) {
-        scene.write(path);
+/// `parallel` builds commands from its input and runs them in a shell.
+pub(super) fn run_parallel(context: &mut CommandContext<'_, '_>) {
+    let text = join_words(context.words.get(1..).unwrap_or_default());
+    context.add_opaque(OpaqueReason::UnknownScript, text);
+    let options = context.leading_options();
+    if let Some(path) = options.option_value(&["joblog"]) {
+        context.add_write(path);
     }
-    let words = own.first.and_then(|at| scene.words.get(at..)).unwrap_or_default();
+    let words = options.first_operand.and_then(|at| context.words.get(at..)).unwrap_or_default();
     let given = words.iter().position(|word| word.text.starts_with(":::"));
     let mut words = words.get(..given.unwrap_or(words.len())).unwrap_or_default().to_vec();
     if words.is_empty() {
         return;
     }
     for word in words.iter_mut().filter(|word| word.text.contains('{')) {
-        word.known = Known::Unknown;
+        word.kind = WordKind::Unknown;
     }
-    let is_text = |word: &Word<'_>| word.text.contains([' ', ';', '|', '&', '<', '>', '$', '`']);
+    let is_text =
+        |word: &ShellWord<'_>| word.text.contains([' ', ';', '|', '&', '<', '>', '$', '`']);
     if words.iter().any(is_text) {
-        again_and_again(scene, &words);
+        run_text_repeatedly(context, &words);
     } else {
-        words.push(Word::unknown("{}"));
-        scene.run_each(words);
+        words.push(ShellWord::unknown("{}"));
+        context.run_repeatedly(words);
     }
 }
 
-/// Programs that run something we are not shown.
-pub(super) fn unknown_script(scene: &mut Scene<'_, '_>) {
-    let mut text = joined(scene.words.get(1..).unwrap_or_default());
-    if let Stdin::Text(input) | Stdin::Partly(input) = scene.stdin_script() {
+/// Programs that run something the line does not show.
+pub(super) fn unknown_script(context: &mut CommandContext<'_, '_>) {
+    let mut text = join_words(context.words.get(1..).unwrap_or_default());
+    if let StreamContent::Text(input) | StreamContent::PartialText(input) = context.stdin_content()
+    {
         text.push('\n');
         text.push_str(&input);
     }
-    scene.opaque(Reason::UnknownScript, text);
+    context.add_opaque(OpaqueReason::UnknownScript, text);
 }

@@ -1,91 +1,93 @@
-//! Programs that bring files from elsewhere, or run things there.
+//! Programs that transfer files between machines, or run commands on another machine.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::wrappers::joined;
-use crate::line::{Access, Lines, Reason, Word, base_name};
-use crate::scene::{Arg, Scene, tail};
-use crate::walk::Stdin;
+use super::wrappers::join_words;
+use crate::command_context::{CommandArg, CommandContext, word_tail};
+use crate::shell_line::{Access, OpaqueReason, ReadExtent, ShellWord, base_name};
+use crate::shell_walk::StreamContent;
 
 /// The options of `curl` that take a value.
-pub(super) const CURL: &str = "o X H d F T K A b c e u m x w C D E r y Y z output request header \
+pub(super) const CURL_OPTIONS: &str = "o X H d F T K A b c e u m x w C D E r y Y z output request header \
     data data-raw data-binary data-urlencode form upload-file config user-agent cookie cookie-jar \
     referer user max-time proxy write-out continue-at dump-header cert range url output-dir \
     head? connect-timeout retry retry-delay json cacert capath key stderr trace trace-ascii etag-save \
     etag-compare hsts alt-svc libcurl";
 
-pub(super) fn curl(scene: &mut Scene<'_, '_>) {
-    scene.unknown_options();
+pub(super) fn curl(context: &mut CommandContext<'_, '_>) {
+    context.report_unknown_options();
     let mut remote_name = false;
-    let mut dir: Option<Word<'_>> = None;
-    for arg in scene.args() {
+    let mut dir: Option<ShellWord<'_>> = None;
+    for arg in context.args() {
         match arg {
-            Arg::Option(
+            CommandArg::Option(
                 "o" | "output" | "D" | "dump-header" | "c" | "cookie-jar" | "stderr" | "trace"
                 | "trace-ascii" | "etag-save" | "hsts" | "alt-svc" | "libcurl",
                 Some(path),
             ) => {
                 if path.text.contains('#') {
-                    scene.write(Word::unknown(path.text));
+                    context.add_write(ShellWord::unknown(path.text));
                 } else {
-                    scene.write(path);
+                    context.add_write(path);
                 }
             }
-            Arg::Option(
+            CommandArg::Option(
                 "O" | "remote-name" | "remote-name-all" | "J" | "remote-header-name",
                 _,
             ) => {
                 remote_name = true;
             }
-            Arg::Option("output-dir", value) => dir = value,
-            Arg::Option("K" | "config", Some(path)) => {
-                scene.opaque(Reason::ScriptFile, path.text.clone());
-                scene.read(path, Lines::Some);
+            CommandArg::Option("output-dir", value) => dir = value,
+            CommandArg::Option("K" | "config", Some(path)) => {
+                context.add_opaque(OpaqueReason::ScriptFile, path.text.clone());
+                context.add_read(path, ReadExtent::Partial);
             }
-            Arg::Option("T" | "upload-file", Some(path)) => scene.read(path, Lines::Some),
-            Arg::Option(_, Some(value)) => {
+            CommandArg::Option("T" | "upload-file", Some(path)) => {
+                context.add_read(path, ReadExtent::Partial);
+            }
+            CommandArg::Option(_, Some(value)) => {
                 if let Some(at) = value.text.find('@').filter(|at| *at == 0) {
-                    scene.read(tail(&value, at + 1), Lines::Some);
+                    context.add_read(word_tail(&value, at + 1), ReadExtent::Partial);
                 } else if let Some(at) = value.text.find("=@") {
-                    scene.read(tail(&value, at + 2), Lines::Some);
+                    context.add_read(word_tail(&value, at + 2), ReadExtent::Partial);
                 }
             }
             _ => {}
         }
     }
     if remote_name {
-        keep_downloads(scene, dir.as_ref());
+        report_downloads(context, dir.as_ref());
     }
 }
 
-/// Every download is written under its own name.
-fn keep_downloads<'a>(scene: &mut Scene<'_, 'a>, dir: Option<&Word<'a>>) {
-    for url in scene.operands() {
+/// Reports a write for every download, to the name from its URL.
+fn report_downloads<'a>(context: &mut CommandContext<'_, 'a>, dir: Option<&ShellWord<'a>>) {
+    for url in context.operands() {
         let name = download_name(&url);
         let path = match dir {
-            Some(dir) => Scene::inside(dir, &name),
+            Some(dir) => CommandContext::path_inside(dir, &name),
             None => name,
         };
-        scene.write(path);
+        context.add_write(path);
     }
 }
 
-/// The name a download is kept under.
-fn download_name<'a>(url: &Word<'a>) -> Word<'a> {
+/// The file name of a download.
+fn download_name<'a>(url: &ShellWord<'a>) -> ShellWord<'a> {
     let path = url.text.split(['?', '#']).next().unwrap_or_default();
     let rest = path.split_once("://").map_or(path, |(_, rest)| rest);
     let name = match rest.split_once('/') {
         Some((_, path)) if !base_name(path).is_empty() => base_name(path),
         _ => "index.html",
     };
-    Word { text: Cow::Owned(String::from(name)), known: url.known }
+    ShellWord { text: Cow::Owned(String::from(name)), kind: url.kind }
 }
 
-pub(super) fn wget(scene: &mut Scene<'_, '_>) {
-    if let Some(command) = scene.value(&["e", "execute"]) {
-        scene.opaque(Reason::InlineScript, command.text);
+pub(super) fn wget(context: &mut CommandContext<'_, '_>) {
+    if let Some(command) = context.option_value(&["e", "execute"]) {
+        context.add_opaque(OpaqueReason::InlineScript, command.text);
     }
     for option in [
         ["o", "output-file"],
@@ -94,235 +96,253 @@ pub(super) fn wget(scene: &mut Scene<'_, '_>) {
         ["save-cookies", "rejected-log"],
         ["hsts-file", "warc-file"],
     ] {
-        if let Some(path) = scene.value(&option) {
-            scene.write(path);
+        if let Some(path) = context.option_value(&option) {
+            context.add_write(path);
         }
     }
-    if let Some(path) = scene.value(&["i", "input-file"]) {
-        scene.read(path, Lines::Some);
-        scene.opaque(Reason::Contents, ".");
+    if let Some(path) = context.option_value(&["i", "input-file"]) {
+        context.add_read(path, ReadExtent::Partial);
+        context.add_opaque(OpaqueReason::Contents, ".");
     }
-    if let Some(path) = scene.value(&["post-file", "body-file"]) {
-        scene.read(path, Lines::Some);
+    if let Some(path) = context.option_value(&["post-file", "body-file"]) {
+        context.add_read(path, ReadExtent::Partial);
     }
-    if scene.has(&["r", "m", "recursive", "mirror", "use-askpass"]) {
-        scene.opaque(Reason::Contents, ".");
+    if context.has_option(&["r", "m", "recursive", "mirror", "use-askpass"]) {
+        context.add_opaque(OpaqueReason::Contents, ".");
     }
-    if scene.has(&["O", "output-document", "spider"]) {
+    if context.has_option(&["O", "output-document", "spider"]) {
         return;
     }
-    let dir = scene.value(&["P", "directory-prefix"]);
-    keep_downloads(scene, dir.as_ref());
+    let dir = context.option_value(&["P", "directory-prefix"]);
+    report_downloads(context, dir.as_ref());
 }
 
 /// `ssh host cmd` runs on another machine.
-pub(super) fn remote(scene: &mut Scene<'_, '_>) {
-    for arg in scene.args() {
-        if let Arg::Option("o", Some(option)) = arg
+pub(super) fn run_remote(context: &mut CommandContext<'_, '_>) {
+    for arg in context.args() {
+        if let CommandArg::Option("o", Some(option)) = arg
             && option.text.to_ascii_lowercase().contains("command")
         {
-            scene.opaque(Reason::InlineScript, option.text);
+            context.add_opaque(OpaqueReason::InlineScript, option.text);
         }
     }
-    scene.opaque(Reason::Elsewhere, joined(scene.words.get(1..).unwrap_or_default()));
+    context.add_opaque(
+        OpaqueReason::Elsewhere,
+        join_words(context.words.get(1..).unwrap_or_default()),
+    );
 }
 
 /// Whether an operand of `scp` or `rsync` is on another machine.
-fn is_remote(word: &Word<'_>) -> bool {
+fn is_remote(word: &ShellWord<'_>) -> bool {
     let text = &*word.text;
     text.contains("://") || text.split_once(':').is_some_and(|(host, _)| !host.contains('/'))
 }
 
-pub(super) fn scp(scene: &mut Scene<'_, '_>) {
-    transfer(scene);
-    if scene.has(&["S", "o", "F"]) {
-        scene.opaque(Reason::Runner, joined(scene.words));
+pub(super) fn scp(context: &mut CommandContext<'_, '_>) {
+    report_transfer(context);
+    if context.has_option(&["S", "o", "F"]) {
+        context.add_opaque(OpaqueReason::Runner, join_words(context.words));
     }
 }
 
-pub(super) fn rsync(scene: &mut Scene<'_, '_>) {
-    transfer(scene);
-    if scene.has(&["e", "rsh", "rsync-path"]) {
-        scene.opaque(Reason::Runner, joined(scene.words));
+pub(super) fn rsync(context: &mut CommandContext<'_, '_>) {
+    report_transfer(context);
+    if context.has_option(&["e", "rsh", "rsync-path"]) {
+        context.add_opaque(OpaqueReason::Runner, join_words(context.words));
     }
-    if let Some(path) = scene.value(&["log-file"]) {
-        scene.write(path);
+    if let Some(path) = context.option_value(&["log-file"]) {
+        context.add_write(path);
     }
 }
 
-/// Sources, then a target, either of them maybe elsewhere.
-fn transfer(scene: &mut Scene<'_, '_>) {
-    let mut operands = scene.operands();
+/// Reports a copy from sources to a target, any of which may be on another machine.
+fn report_transfer(context: &mut CommandContext<'_, '_>) {
+    let mut operands = context.operands();
     let Some(target) = operands.pop() else { return };
-    let recursive = scene.has(&["r", "a", "recursive", "archive"]);
-    let removes = scene.has(&["remove-source-files"]);
+    let recursive = context.has_option(&["r", "a", "recursive", "archive"]);
+    let removes = context.has_option(&["remove-source-files"]);
     let far = is_remote(&target) || operands.iter().any(is_remote);
     for source in operands.iter().filter(|word| !is_remote(word)) {
-        scene.effect(Access::Read(Lines::Some), source.clone(), recursive);
+        context.add_effect(Access::Read(ReadExtent::Partial), source.clone(), recursive);
         if removes {
-            scene.delete(source.clone(), recursive);
+            context.add_delete(source.clone(), recursive);
         }
     }
     if !is_remote(&target) {
-        scene.effect(Access::Write, target.clone(), recursive);
-        // `rsync dir/ target` copies what is in the directory.
-        let whole = scene.exact(0).is_some_and(|name| base_name(name) == "rsync");
+        context.add_effect(Access::Write, target.clone(), recursive);
+        // `rsync dir/ target` copies the contents of the directory.
+        let whole = context.exact_text(0).is_some_and(|name| base_name(name) == "rsync");
         for source in operands.iter().filter(|source| !(whole && source.text.ends_with('/'))) {
             let name = source.text.rsplit(':').next().unwrap_or_default();
-            let name = Word { text: Cow::Owned(String::from(name)), known: source.known };
-            scene.effect(Access::Write, Scene::inside(&target, &name), recursive);
+            let name = ShellWord { text: Cow::Owned(String::from(name)), kind: source.kind };
+            context.add_effect(
+                Access::Write,
+                CommandContext::path_inside(&target, &name),
+                recursive,
+            );
         }
-        if scene.args().any(|arg| matches!(arg, Arg::Option(name, _) if name.starts_with("delete")))
+        if context
+            .args()
+            .any(|arg| matches!(arg, CommandArg::Option(name, _) if name.starts_with("delete")))
         {
-            scene.delete(target, true);
+            context.add_delete(target, true);
         }
     }
     if far {
-        scene.opaque(Reason::Elsewhere, joined(scene.words));
+        context.add_opaque(OpaqueReason::Elsewhere, join_words(context.words));
     }
 }
 
-/// `nc`, which may run a program for whoever connects.
-pub(super) fn socket(scene: &mut Scene<'_, '_>) {
-    scene.opaque(Reason::Elsewhere, joined(scene.words));
+/// `nc`, which may run a program for a client that connects.
+pub(super) fn open_socket(context: &mut CommandContext<'_, '_>) {
+    context.add_opaque(OpaqueReason::Elsewhere, join_words(context.words));
 }
 
-/// Containers and clusters: what runs there is not here, but may be mounted.
-pub(super) fn container(scene: &mut Scene<'_, '_>) {
-    // Behind an option that we do not know, the first operand may be its value.
-    let own = scene.leading();
-    let idle = own.all_have_values()
+/// Containers and clusters: a command there may change our files through a mount.
+pub(super) fn run_in_container(context: &mut CommandContext<'_, '_>) {
+    // The first operand may be the value of an option that is not in our list.
+    let options = context.leading_options();
+    let idle = options.all_have_values()
         && matches!(
-            own.first.and_then(|at| scene.exact(at)),
+            options.first_operand.and_then(|at| context.exact_text(at)),
             Some("ps" | "images" | "version" | "info" | "logs" | "inspect" | "get" | "describe")
         );
     if !idle {
-        scene.opaque(Reason::Elsewhere, joined(scene.words.get(1..).unwrap_or_default()));
+        context.add_opaque(
+            OpaqueReason::Elsewhere,
+            join_words(context.words.get(1..).unwrap_or_default()),
+        );
     }
 }
 
-/// `openssl enc -in a -out b`: options with one dash.
-pub(super) fn openssl(scene: &mut Scene<'_, '_>) {
-    for (at, word) in scene.words.iter().enumerate() {
-        let value = scene.word(at + 1).cloned();
+/// `openssl enc -in a -out b`: long options with one dash.
+pub(super) fn openssl(context: &mut CommandContext<'_, '_>) {
+    for (at, word) in context.words.iter().enumerate() {
+        let value = context.word(at + 1).cloned();
         if at == 1 && word.text == "engine" {
-            scene.opaque(Reason::ScriptFile, joined(scene.words));
+            context.add_opaque(OpaqueReason::ScriptFile, join_words(context.words));
         }
         match (&*word.text, value) {
-            ("-out" | "-keyout" | "-CAserial" | "-writerand", Some(path)) => scene.write(path),
-            ("-in" | "-key" | "-config" | "-CAfile" | "-inkey", Some(path)) => {
-                scene.read(path, Lines::Some);
+            ("-out" | "-keyout" | "-CAserial" | "-writerand", Some(path)) => {
+                context.add_write(path);
             }
-            ("-engine" | "-provider", Some(name)) => scene.opaque(Reason::Runner, name.text),
+            ("-in" | "-key" | "-config" | "-CAfile" | "-inkey", Some(path)) => {
+                context.add_read(path, ReadExtent::Partial);
+            }
+            ("-engine" | "-provider", Some(name)) => {
+                context.add_opaque(OpaqueReason::Runner, name.text);
+            }
             _ => {}
         }
     }
 }
 
-/// Programs with `-o file`.
-pub(super) fn output_option(scene: &mut Scene<'_, '_>) {
-    if let Some(path) = scene.value(&["o", "output"]) {
-        scene.write(path);
+/// Programs that write to the file of `-o` and read their operands.
+pub(super) fn write_output_option(context: &mut CommandContext<'_, '_>) {
+    if let Some(path) = context.option_value(&["o", "output"]) {
+        context.add_write(path);
     }
-    for path in scene.operands() {
-        scene.read(path, Lines::Some);
+    for path in context.operands() {
+        context.add_read(path, ReadExtent::Partial);
     }
 }
 
 /// `pg_dump -f file`, `mysqldump -r file`, `redis-cli --rdb file`.
-pub(super) fn dumps(scene: &mut Scene<'_, '_>) {
+pub(super) fn write_dump(context: &mut CommandContext<'_, '_>) {
     for option in ["f", "file", "r", "result-file", "o", "out", "archive", "rdb"] {
-        if let Some(path) = scene.value(&[option]) {
-            scene.write(path);
+        if let Some(path) = context.option_value(&[option]) {
+            context.add_write(path);
         }
     }
 }
 
 /// `aria2c -o file url`.
-pub(super) fn aria2c(scene: &mut Scene<'_, '_>) {
-    let dir = scene.value(&["d", "dir"]).unwrap_or_else(|| Word::literal("."));
-    match scene.value(&["o", "out"]) {
-        Some(path) => scene.write(Scene::inside(&dir, &path)),
-        None => keep_downloads(scene, Some(&dir)),
+pub(super) fn aria2c(context: &mut CommandContext<'_, '_>) {
+    let dir = context.option_value(&["d", "dir"]).unwrap_or_else(|| ShellWord::literal("."));
+    match context.option_value(&["o", "out"]) {
+        Some(path) => context.add_write(CommandContext::path_inside(&dir, &path)),
+        None => report_downloads(context, Some(&dir)),
     }
-    if let Some(path) = scene.value(&["i", "input-file"]) {
-        scene.read(path, Lines::Some);
-        scene.opaque(Reason::Contents, dir.text);
+    if let Some(path) = context.option_value(&["i", "input-file"]) {
+        context.add_read(path, ReadExtent::Partial);
+        context.add_opaque(OpaqueReason::Contents, dir.text);
     }
 }
 
 /// `ssh-keygen -f file`.
-pub(super) fn keys(scene: &mut Scene<'_, '_>) {
-    if let Some(path) = scene.value(&["f"]) {
-        let public = Word { text: Cow::Owned([&path.text, ".pub"].concat()), known: path.known };
-        scene.write(path);
-        scene.write(public);
+pub(super) fn write_keys(context: &mut CommandContext<'_, '_>) {
+    if let Some(path) = context.option_value(&["f"]) {
+        let public = ShellWord { text: Cow::Owned([&path.text, ".pub"].concat()), kind: path.kind };
+        context.add_write(path);
+        context.add_write(public);
     }
-    if let Some(library) = scene.value(&["D"]) {
-        scene.opaque(Reason::ScriptFile, library.text);
+    if let Some(library) = context.option_value(&["D"]) {
+        context.add_opaque(OpaqueReason::ScriptFile, library.text);
     }
 }
 
 /// `tcpdump -w file -z cmd`.
-pub(super) fn tcpdump(scene: &mut Scene<'_, '_>) {
-    if let Some(path) = scene.value(&["w"]) {
-        scene.write(path);
+pub(super) fn tcpdump(context: &mut CommandContext<'_, '_>) {
+    if let Some(path) = context.option_value(&["w"]) {
+        context.add_write(path);
     }
-    if let Some(program) = scene.value(&["z"]) {
-        scene.run_each(alloc::vec![program, Word::unknown("{}")]);
+    if let Some(program) = context.option_value(&["z"]) {
+        context.run_repeatedly(alloc::vec![program, ShellWord::unknown("{}")]);
     }
 }
 
 /// `aws s3 cp s3://bucket/x file`, `gsutil cp gs://bucket/x file`.
-pub(super) fn buckets(scene: &mut Scene<'_, '_>) {
-    let mut operands = scene.operands();
+pub(super) fn copy_buckets(context: &mut CommandContext<'_, '_>) {
+    let mut operands = context.operands();
     operands.retain(|word| word.text != "s3");
     let copies = matches!(operands.first().map(|word| &*word.text), Some("cp" | "mv" | "sync"));
     if copies
         && let [_, source, target, ..] = operands.as_slice()
         && !is_remote(target)
     {
-        scene.effect(Access::Write, target.clone(), true);
-        scene.effect(Access::Write, Scene::inside(target, source), true);
+        context.add_effect(Access::Write, target.clone(), true);
+        context.add_effect(Access::Write, CommandContext::path_inside(target, source), true);
     }
-    scene.opaque(Reason::Elsewhere, joined(scene.words));
+    context.add_opaque(OpaqueReason::Elsewhere, join_words(context.words));
 }
 
-/// `sqlite3 file 'sql'`, `psql -c 'sql'`: statements we do not read.
-pub(super) fn database(scene: &mut Scene<'_, '_>) {
-    let is_sqlite = scene.exact(0).is_some_and(|name| name.ends_with("sqlite3"));
-    for arg in scene.args() {
+/// `sqlite3 file 'sql'`, `psql -c 'sql'`: we do not read the statements.
+pub(super) fn run_statements(context: &mut CommandContext<'_, '_>) {
+    let is_sqlite = context.exact_text(0).is_some_and(|name| name.ends_with("sqlite3"));
+    for arg in context.args() {
         match arg {
-            Arg::Option("c" | "command" | "cmd" | "e" | "execute", Some(text)) => {
-                scene.opaque(Reason::InlineScript, text.text);
+            CommandArg::Option("c" | "command" | "cmd" | "e" | "execute", Some(text)) => {
+                context.add_opaque(OpaqueReason::InlineScript, text.text);
             }
-            Arg::Option("f" | "file" | "init", Some(path)) => {
-                scene.opaque(Reason::ScriptFile, path.text.clone());
-                scene.read(path, Lines::Some);
+            CommandArg::Option("f" | "file" | "init", Some(path)) => {
+                context.add_opaque(OpaqueReason::ScriptFile, path.text.clone());
+                context.add_read(path, ReadExtent::Partial);
             }
-            Arg::Option("o" | "output" | "L" | "log-file", Some(path)) => scene.write(path),
+            CommandArg::Option("o" | "output" | "L" | "log-file", Some(path)) => {
+                context.add_write(path);
+            }
             _ => {}
         }
     }
     if is_sqlite {
-        let mut operands = sqlite_operands(scene).into_iter();
+        let mut operands = sqlite_operands(context).into_iter();
         if let Some(path) = operands.next() {
-            scene.effect(Access::Edit, path, false);
+            context.add_effect(Access::Edit, path, false);
         }
         for text in operands {
-            scene.opaque(Reason::InlineScript, text.text);
+            context.add_opaque(OpaqueReason::InlineScript, text.text);
         }
     }
-    if let Stdin::Text(text) | Stdin::Partly(text) = scene.stdin_script() {
-        scene.opaque(Reason::InlineScript, text);
+    if let StreamContent::Text(text) | StreamContent::PartialText(text) = context.stdin_content() {
+        context.add_opaque(OpaqueReason::InlineScript, text);
     }
 }
 
-/// `sqlite3` writes its options with one dash.
-fn sqlite_operands<'a>(scene: &Scene<'_, 'a>) -> Vec<Word<'a>> {
+/// The operands of `sqlite3`, whose long options have one dash.
+fn sqlite_operands<'a>(context: &CommandContext<'_, 'a>) -> Vec<ShellWord<'a>> {
     let mut out = Vec::new();
     let mut at = 1;
-    while let Some(word) = scene.word(at) {
+    while let Some(word) = context.word(at) {
         match &*word.text {
             "-separator" | "-init" | "-cmd" | "-newline" | "-nullvalue" => at += 1,
             text if text.starts_with('-') => {}

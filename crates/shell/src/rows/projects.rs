@@ -1,15 +1,15 @@
 //! Programs that run a command inside a project or environment they manage:
 //! `uv run cmd`, `bundle exec cmd`, `conda run -n x cmd`.
 
-use crate::line::{Lines, Reason, Word};
-use crate::scene::{Arg, Args, Scene};
-use crate::state::moved;
+use crate::command_context::{ArgReader, CommandArg, CommandContext};
+use crate::shell_line::{OpaqueReason, ReadExtent, ShellWord};
+use crate::shell_state::dir_after_cd;
 
-use super::runners::runs;
+use super::runners::run_project_files;
 use super::wrappers::run_in;
 
 /// The options behind `run` that take a value.
-const RUN: &str = "w with with-editable with-requirements python p extra no-extra group no-group \
+const RUN_OPTIONS: &str = "w with with-editable with-requirements python p extra no-extra group no-group \
     only-group project directory env-file package index default-index i index-url extra-index-url \
     f find-links P upgrade-package reinstall-package refresh-package resolution prerelease \
     index-strategy keyring-provider fork-strategy C config-setting exclude-newer link-mode \
@@ -18,56 +18,58 @@ const RUN: &str = "w with with-editable with-requirements python p extra no-extr
     from preinstall";
 
 /// `bundle exec cmd`, `rbenv exec cmd`, `npm exec -- cmd`.
-pub(super) fn executes(scene: &mut Scene<'_, '_>) {
-    subcommand(scene, &["exec", "x", "dlx"]);
+pub(super) fn run_exec_subcommand(context: &mut CommandContext<'_, '_>) {
+    run_subcommand(context, &["exec", "x", "dlx"]);
 }
 
 /// `poetry run cmd`, `uv run cmd`, `conda run -n env cmd`.
-pub(super) fn runs_in(scene: &mut Scene<'_, '_>) {
-    subcommand(scene, &["run"]);
+pub(super) fn run_run_subcommand(context: &mut CommandContext<'_, '_>) {
+    run_subcommand(context, &["run"]);
 }
 
-fn subcommand(scene: &mut Scene<'_, '_>, names: &[&str]) {
-    let own = scene.leading();
+fn run_subcommand(context: &mut CommandContext<'_, '_>, names: &[&str]) {
+    let options = context.leading_options();
     // `uv tool run cmd`
-    let at = own.first.map(|at| at + usize::from(scene.exact(at) == Some("tool")));
-    let words = at.and_then(|at| scene.words.get(at..)).unwrap_or_default();
-    let named = words.first().and_then(Word::exact).is_some_and(|name| names.contains(&name));
+    let at =
+        options.first_operand.map(|at| at + usize::from(context.exact_text(at) == Some("tool")));
+    let words = at.and_then(|at| context.words.get(at..)).unwrap_or_default();
+    let named =
+        words.first().and_then(ShellWord::exact_text).is_some_and(|name| names.contains(&name));
     if !named {
-        runs(scene);
+        run_project_files(context);
         return;
     }
-    let mut dir = own.value(&["C", "directory", "cwd", "dir"]);
+    let mut dir = options.option_value(&["C", "directory", "cwd", "dir"]);
     let mut is_script = false;
-    let mut args = Args::new(words, RUN);
+    let mut args = ArgReader::new(words, RUN_OPTIONS);
     while let Some(arg) = args.next() {
         let rest = words.get(args.position()..).unwrap_or_default();
         match arg {
-            Arg::Option("directory" | "cwd", value) => dir = value,
-            Arg::Option("s" | "script", _) => is_script = true,
-            Arg::Option("c" | "call", value) => {
+            CommandArg::Option("directory" | "cwd", value) => dir = value,
+            CommandArg::Option("s" | "script", _) => is_script = true,
+            CommandArg::Option("c" | "call", value) => {
                 if let Some(text) = value.or_else(|| rest.first().cloned()) {
-                    scene.child_text(&text, None);
+                    context.run_child_text(&text, None);
                 }
                 return;
             }
-            // A module is run like a program of its name.
-            Arg::Option("m" | "module", Some(program)) => {
-                run(scene, dir.as_ref(), &program, rest);
+            // A module runs like a program with the same name.
+            CommandArg::Option("m" | "module", Some(program)) => {
+                run_program(context, dir.as_ref(), &program, rest);
                 return;
             }
-            Arg::Option(..) => {}
-            Arg::Operand(index) => {
+            CommandArg::Option(..) => {}
+            CommandArg::Operand(index) => {
                 let Some(program) = words.get(index) else { return };
                 let ends_in_py = ends_in(program, ".py");
                 if program.text == "-" {
-                    // The script is on its input.
-                    run(scene, None, &Word::literal("python"), &[]);
+                    // The input is the script.
+                    run_program(context, None, &ShellWord::literal("python"), &[]);
                 } else if is_script || ends_in_py {
-                    scene.opaque(Reason::ScriptFile, program.text.clone());
-                    scene.read(program.clone(), Lines::Some);
+                    context.add_opaque(OpaqueReason::ScriptFile, program.text.clone());
+                    context.add_read(program.clone(), ReadExtent::Partial);
                 } else {
-                    run(scene, dir.as_ref(), program, rest);
+                    run_program(context, dir.as_ref(), program, rest);
                 }
                 return;
             }
@@ -75,26 +77,28 @@ fn subcommand(scene: &mut Scene<'_, '_>, names: &[&str]) {
     }
 }
 
-fn ends_in(word: &Word<'_>, suffix: &str) -> bool {
-    word.exact().is_some_and(|text| text.ends_with(suffix))
+fn ends_in(word: &ShellWord<'_>, suffix: &str) -> bool {
+    word.exact_text().is_some_and(|text| text.ends_with(suffix))
 }
 
-fn run<'a>(
-    scene: &mut Scene<'_, 'a>,
-    dir: Option<&Word<'a>>,
-    program: &Word<'a>,
-    rest: &[Word<'a>],
+fn run_program<'a>(
+    context: &mut CommandContext<'_, 'a>,
+    dir: Option<&ShellWord<'a>>,
+    program: &ShellWord<'a>,
+    rest: &[ShellWord<'a>],
 ) {
     let mut words = alloc::vec![program.clone()];
     words.extend(rest.iter().cloned());
-    let dir = dir.map(|dir| moved(&scene.walk.state.dir, dir));
-    run_in(scene, dir, words);
+    let dir = dir.map(|dir| dir_after_cd(&context.walk.state.dir, dir));
+    run_in(context, dir, words);
 }
 
 /// `direnv exec dir cmd`.
-pub(super) fn direnv(scene: &mut Scene<'_, '_>) {
-    match scene.leading().first {
-        Some(at) if scene.exact(at) == Some("exec") => scene.run_from(at + 2, scene.exit),
-        _ => runs(scene),
+pub(super) fn direnv(context: &mut CommandContext<'_, '_>) {
+    match context.leading_options().first_operand {
+        Some(at) if context.exact_text(at) == Some("exec") => {
+            context.run_from(at + 2, context.exit);
+        }
+        _ => run_project_files(context),
     }
 }

@@ -1,117 +1,121 @@
-//! Programs that run others as their own files say: known, and opaque.
+//! Programs that run commands from project files. They are in the table, but opaque.
 
-use super::wrappers::joined;
-use crate::line::{Access, Known, Lines, Reason};
-use crate::scene::{Arg, Scene, is_device, tail};
-use crate::state::moved;
-use crate::walk::Stdin;
+use super::wrappers::join_words;
+use crate::command_context::{CommandArg, CommandContext, is_device, word_tail};
+use crate::shell_line::{Access, OpaqueReason, ReadExtent, WordKind};
+use crate::shell_state::dir_after_cd;
+use crate::shell_walk::StreamContent;
 
-/// What it runs stands in files of the project.
-pub(super) fn runs(scene: &mut Scene<'_, '_>) {
-    let idle = scene.words.len() == 2
-        && matches!(scene.exact(1), Some("--version" | "-V" | "--help" | "-h" | "version"));
+/// A program that runs commands from files of the project.
+pub(super) fn run_project_files(context: &mut CommandContext<'_, '_>) {
+    let idle = context.words.len() == 2
+        && matches!(context.exact_text(1), Some("--version" | "-V" | "--help" | "-h" | "version"));
     if !idle {
-        scene.opaque(Reason::Runner, "");
+        context.add_opaque(OpaqueReason::Runner, "");
     }
 }
 
 /// `make -C dir target`.
-pub(super) fn make(scene: &mut Scene<'_, '_>) {
-    if let Some(dir) = scene.value(&["C", "directory"]) {
-        let dir = moved(&scene.walk.state.dir, &dir);
-        scene.works_in(dir);
+pub(super) fn run_make(context: &mut CommandContext<'_, '_>) {
+    if let Some(dir) = context.option_value(&["C", "directory"]) {
+        let dir = dir_after_cd(&context.walk.state.dir, &dir);
+        context.set_working_dir(dir);
     }
-    let from_input = scene
-        .value(&["f", "file", "makefile"])
-        .is_some_and(|path| is_device(&path) || path.known == Known::Unknown);
-    match scene.stdin_script() {
-        Stdin::Text(text) | Stdin::Partly(text) if from_input => {
-            scene.opaque(Reason::InlineScript, text);
+    let from_input = context
+        .option_value(&["f", "file", "makefile"])
+        .is_some_and(|path| is_device(&path) || path.kind == WordKind::Unknown);
+    match context.stdin_content() {
+        StreamContent::Text(text) | StreamContent::PartialText(text) if from_input => {
+            context.add_opaque(OpaqueReason::InlineScript, text);
         }
-        _ if from_input => scene.opaque(Reason::UnknownScript, ""),
+        _ if from_input => context.add_opaque(OpaqueReason::UnknownScript, ""),
         _ => {}
     }
-    for word in scene.words.iter().skip(1) {
-        // A variable given on the command line may be run as a shell text.
+    for word in context.words.iter().skip(1) {
+        // `make` may run a variable of its command line as shell text.
         if word.text.contains('=') && word.text.contains("$(shell") {
-            scene.opaque(Reason::InlineScript, word.text.clone());
+            context.add_opaque(OpaqueReason::InlineScript, word.text.clone());
         }
         if word.text.starts_with("--eval") || word.text.starts_with("SHELL=") {
-            scene.opaque(Reason::InlineScript, word.text.clone());
+            context.add_opaque(OpaqueReason::InlineScript, word.text.clone());
         }
     }
-    runs(scene);
+    run_project_files(context);
 }
 
-/// Formatters and linters that rewrite the files they are given.
-pub(super) fn formats(scene: &mut Scene<'_, '_>) {
-    let name = scene.exact(0).unwrap_or_default();
-    let name = crate::line::base_name(name);
+/// Formatters and linters that rewrite their operands.
+pub(super) fn format_files(context: &mut CommandContext<'_, '_>) {
+    let name = context.exact_text(0).unwrap_or_default();
+    let name = crate::shell_line::base_name(name);
     let (writes, skip) = match name {
-        "black" | "isort" => (!scene.has(&["check", "diff", "check-only", "c"]), 0),
-        "ruff" => match scene.exact(1) {
-            Some("format") => (!scene.has(&["check", "diff"]), 1),
-            _ => (scene.has(&["fix"]), 1),
+        "black" | "isort" => (!context.has_option(&["check", "diff", "check-only", "c"]), 0),
+        "ruff" => match context.exact_text(1) {
+            Some("format") => (!context.has_option(&["check", "diff"]), 1),
+            _ => (context.has_option(&["fix"]), 1),
         },
-        "gofmt" => (scene.has(&["w"]), 0),
-        "prettier" | "shfmt" => (scene.has(&["w", "write"]), 0),
-        "rustfmt" => (!scene.has(&["check"]), 0),
-        "clang-format" => (scene.has(&["i"]), 0),
-        "tidy" => (scene.has(&["m", "modify"]), 0),
-        _ => (scene.has(&["fix"]), 0),
+        "gofmt" => (context.has_option(&["w"]), 0),
+        "prettier" | "shfmt" => (context.has_option(&["w", "write"]), 0),
+        "rustfmt" => (!context.has_option(&["check"]), 0),
+        "clang-format" => (context.has_option(&["i"]), 0),
+        "tidy" => (context.has_option(&["m", "modify"]), 0),
+        _ => (context.has_option(&["fix"]), 0),
     };
-    if let Some(path) = scene.value(&["o", "output-file"]) {
-        scene.write(path);
+    if let Some(path) = context.option_value(&["o", "output-file"]) {
+        context.add_write(path);
     }
-    for path in scene.operands().into_iter().skip(skip) {
-        let access = if writes { Access::Edit } else { Access::Read(Lines::Some) };
-        scene.effect(access, path, true);
+    for path in context.operands().into_iter().skip(skip) {
+        let access = if writes { Access::Edit } else { Access::Read(ReadExtent::Partial) };
+        context.add_effect(access, path, true);
     }
-    scene.opaque(Reason::Runner, "");
+    context.add_opaque(OpaqueReason::Runner, "");
 }
 
 /// `go build -o file`.
-pub(super) fn go(scene: &mut Scene<'_, '_>) {
-    for (at, word) in scene.words.iter().enumerate() {
-        match (&*word.text, scene.word(at + 1)) {
-            ("-o", Some(path)) => scene.write(path.clone()),
-            (text, _) if text.starts_with("-o=") => scene.write(tail(word, 3)),
+pub(super) fn run_go(context: &mut CommandContext<'_, '_>) {
+    for (at, word) in context.words.iter().enumerate() {
+        match (&*word.text, context.word(at + 1)) {
+            ("-o", Some(path)) => context.add_write(path.clone()),
+            (text, _) if text.starts_with("-o=") => context.add_write(word_tail(word, 3)),
             _ => {}
         }
     }
-    runs(scene);
+    run_project_files(context);
 }
 
 /// `deno eval text`.
-pub(super) fn deno(scene: &mut Scene<'_, '_>) {
-    if let Some(at) = scene.leading().first.filter(|at| scene.exact(*at) == Some("eval")) {
-        let text = joined(scene.words.get(at + 1..).unwrap_or_default());
-        scene.opaque(Reason::InlineScript, text);
+pub(super) fn run_deno(context: &mut CommandContext<'_, '_>) {
+    if let Some(at) =
+        context.leading_options().first_operand.filter(|at| context.exact_text(*at) == Some("eval"))
+    {
+        let text = join_words(context.words.get(at + 1..).unwrap_or_default());
+        context.add_opaque(OpaqueReason::InlineScript, text);
     }
-    runs(scene);
+    run_project_files(context);
 }
 
-/// Compilers: what they read, and the file they make.
-pub(super) fn compiles(scene: &mut Scene<'_, '_>) {
-    for arg in scene.args() {
+/// Compilers: the files they read and the file they write.
+pub(super) fn compile_files(context: &mut CommandContext<'_, '_>) {
+    for arg in context.args() {
         match arg {
-            Arg::Option("o" | "output", Some(path)) => scene.write(path),
-            Arg::Option("out-dir", Some(path)) => scene.effect(Access::Write, path, true),
-            Arg::Operand(index) => {
-                if let Some(path) = scene.word(index) {
-                    scene.read(path.clone(), Lines::Some);
+            CommandArg::Option("o" | "output", Some(path)) => context.add_write(path),
+            CommandArg::Option("out-dir", Some(path)) => {
+                context.add_effect(Access::Write, path, true);
+            }
+            CommandArg::Operand(index) => {
+                if let Some(path) = context.word(index) {
+                    context.add_read(path.clone(), ReadExtent::Partial);
                 }
             }
-            Arg::Option(..) => {}
+            CommandArg::Option(..) => {}
         }
     }
-    for (at, word) in scene.words.iter().enumerate() {
-        // Where the dependencies are listed.
+    for (at, word) in context.words.iter().enumerate() {
+        // `-MF` names the file for the list of dependencies.
         if word.text == "-MF"
-            && let Some(path) = scene.word(at + 1)
+            && let Some(path) = context.word(at + 1)
         {
-            scene.write(path.clone());
+            context.add_write(path.clone());
         }
     }
-    scene.opaque(Reason::Runner, "");
+    context.add_opaque(OpaqueReason::Runner, "");
 }

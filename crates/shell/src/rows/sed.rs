@@ -1,92 +1,93 @@
-//! `sed`: a small language that can read, edit and write files, and run them.
+//! `sed`: a small language that can read, edit and write files, and run commands.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
-use crate::line::{Access, Lines, Reason, Word};
-use crate::scene::{Arg, Scene};
+use crate::command_context::{CommandArg, CommandContext};
+use crate::shell_line::{Access, OpaqueReason, ReadExtent, ShellWord};
 
-pub(super) fn sed(scene: &mut Scene<'_, '_>) {
-    scene.unknown_options();
-    let mut scripts: Vec<Word<'_>> = Vec::new();
+pub(super) fn sed(context: &mut CommandContext<'_, '_>) {
+    context.report_unknown_options();
+    let mut scripts: Vec<ShellWord<'_>> = Vec::new();
     let mut quiet = false;
     let mut in_place = None;
     let mut given = false;
-    for arg in scene.args() {
+    for arg in context.args() {
         match arg {
-            Arg::Option("e" | "expression", Some(script)) => {
+            CommandArg::Option("e" | "expression", Some(script)) => {
                 given = true;
                 scripts.push(script);
             }
-            Arg::Option("f" | "file", Some(file)) => {
+            CommandArg::Option("f" | "file", Some(file)) => {
                 given = true;
-                scene.opaque(Reason::ScriptFile, file.text.clone());
-                scene.read(file, Lines::Some);
+                context.add_opaque(OpaqueReason::ScriptFile, file.text.clone());
+                context.add_read(file, ReadExtent::Partial);
             }
-            Arg::Option("n" | "quiet" | "silent", _) => quiet = true,
-            // Everything behind `-i` in its word is a suffix.
-            Arg::Option("i" | "in-place", suffix) => in_place = Some(suffix),
+            CommandArg::Option("n" | "quiet" | "silent", _) => quiet = true,
+            // The rest of the word behind `-i` is the suffix of a backup file.
+            CommandArg::Option("i" | "in-place", suffix) => in_place = Some(suffix),
             _ => {}
         }
     }
-    let suffix = in_place_suffix(scene).or(in_place.flatten().map(|word| word.text));
-    let edits = suffix.is_some() || scene.has(&["i", "in-place"]);
-    let mut operands = operands(scene);
+    let suffix = in_place_suffix(context).or(in_place.flatten().map(|word| word.text));
+    let edits = suffix.is_some() || context.has_option(&["i", "in-place"]);
+    let mut operands = operands(context);
     if edits && !given && operands.len() > 1 && operands.first().is_some_and(|w| w.text.is_empty())
     {
-        // `sed -i '' …` as on a Mac.
+        // `sed -i '' …` is the form on macOS.
         operands.remove(0);
     }
     if !given && !operands.is_empty() {
         scripts.push(operands.remove(0));
     }
     let lines = match scripts.as_slice() {
-        [only] if quiet && !edits => only.exact().map_or(Lines::Some, printed),
-        [only] if !edits && harmless_whole(only) => Lines::All,
-        _ => Lines::Some,
+        [only] if quiet && !edits => only.exact_text().map_or(ReadExtent::Partial, shown_extent),
+        [only] if !edits && is_unchanging(only) => ReadExtent::All,
+        _ => ReadExtent::Partial,
     };
     if operands.is_empty() {
-        scene.shows_fed(lines);
+        context.set_piped_extent(lines);
     }
     for path in operands {
         if let Some(suffix) = suffix.as_deref().filter(|suffix| !suffix.is_empty() && edits) {
             let backup = if suffix.contains('*') {
-                Word::glob(alloc::string::String::from(suffix))
+                ShellWord::glob(alloc::string::String::from(suffix))
             } else {
-                Word { text: Cow::Owned([&path.text, suffix].concat()), known: path.known }
+                ShellWord { text: Cow::Owned([&path.text, suffix].concat()), kind: path.kind }
             };
-            scene.write(backup);
+            context.add_write(backup);
         }
-        let access = if edits { Access::Edit } else { Access::Read(Lines::Some) };
+        let access = if edits { Access::Edit } else { Access::Read(ReadExtent::Partial) };
         if edits {
-            scene.effect(access, path, false);
+            context.add_effect(access, path, false);
         } else {
-            scene.read(path, lines);
+            context.add_read(path, lines);
         }
     }
     for script in scripts {
-        commands(scene, &script);
+        report_script(context, &script);
     }
 }
 
 /// The suffix in `-i.bak`, `-ni.bak`.
-fn in_place_suffix<'a>(scene: &Scene<'_, 'a>) -> Option<Cow<'a, str>> {
-    scene.words.iter().skip(1).find_map(|word| {
+fn in_place_suffix<'a>(context: &CommandContext<'_, 'a>) -> Option<Cow<'a, str>> {
+    context.words.iter().skip(1).find_map(|word| {
         let text = &*word.text;
         let rest = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
         let at = rest.find('i')?;
         let flags = rest.get(..at)?;
         let before = flags.bytes().all(|byte| b"nrsuzE".contains(&byte));
-        (before && at + 1 < rest.len()).then(|| crate::scene::tail(word, at + 2).text)
+        (before && at + 1 < rest.len())
+            .then(|| crate::command_context::word_tail(word, at + 2).text)
     })
 }
 
-/// Operands, with `-i.bak` taken as one word and `-E` without a value.
-fn operands<'a>(scene: &Scene<'_, 'a>) -> Vec<Word<'a>> {
+/// The operands. `-i.bak` is one word, and `-E` has no value.
+fn operands<'a>(context: &CommandContext<'_, 'a>) -> Vec<ShellWord<'a>> {
     let mut out = Vec::new();
     let mut skip = false;
     let mut only = false;
-    for word in scene.words.iter().skip(1) {
+    for word in context.words.iter().skip(1) {
         let text = &*word.text;
         if skip {
             skip = false;
@@ -104,39 +105,41 @@ fn operands<'a>(scene: &Scene<'_, 'a>) -> Vec<Word<'a>> {
     out
 }
 
-/// Which lines `sed -n script` shows.
-fn printed(script: &str) -> Lines {
-    let Some(range) = script.trim().strip_suffix('p') else { return Lines::Some };
+/// The lines that `sed -n script` shows.
+fn shown_extent(script: &str) -> ReadExtent {
+    let Some(range) = script.trim().strip_suffix('p') else { return ReadExtent::Partial };
     if range.is_empty() {
-        return Lines::All;
+        return ReadExtent::All;
     }
     let (from, to) = range.split_once(',').unwrap_or((range, range));
-    let Ok(from @ 1..) = from.trim().parse::<u32>() else { return Lines::Some };
+    let Ok(from @ 1..) = from.trim().parse::<u32>() else { return ReadExtent::Partial };
     match to.trim() {
-        "$" => Lines::From(from),
+        "$" => ReadExtent::From(from),
         to => match to.strip_prefix('+') {
-            Some(more) => more
-                .parse::<u32>()
-                .map_or(Lines::Some, |more| Lines::Range(from, from.saturating_add(more))),
-            // Where the end comes first, `sed` shows the one line.
-            None => to.parse().map_or(Lines::Some, |to| Lines::Range(from, from.max(to))),
+            Some(more) => more.parse::<u32>().map_or(ReadExtent::Partial, |more| {
+                ReadExtent::Range(from, from.saturating_add(more))
+            }),
+            // If the end is before the start, `sed` shows one line.
+            None => {
+                to.parse().map_or(ReadExtent::Partial, |to| ReadExtent::Range(from, from.max(to)))
+            }
         },
     }
 }
 
-/// A script that leaves every line as it is, so that all of it is shown.
-fn harmless_whole(script: &Word<'_>) -> bool {
-    script.exact().is_some_and(|text| matches!(text, "" | "="))
+/// Whether a script changes no line, so that `sed` shows the whole file.
+fn is_unchanging(script: &ShellWord<'_>) -> bool {
+    script.exact_text().is_some_and(|text| matches!(text, "" | "="))
 }
 
-/// What the commands of a script write and run.
-fn commands<'a>(scene: &mut Scene<'_, 'a>, script: &Word<'a>) {
-    if script.exact().is_none() {
-        scene.opaque(Reason::InlineScript, script.text.clone());
+/// Reports what the commands of a script write and run.
+fn report_script<'a>(context: &mut CommandContext<'_, 'a>, script: &ShellWord<'a>) {
+    if script.exact_text().is_none() {
+        context.add_opaque(OpaqueReason::InlineScript, script.text.clone());
         return;
     }
     let text = &*script.text;
-    let mut acts = suspicious(text);
+    let mut acts = has_suspicious_letter(text);
     let mut delimiters: Vec<u8> = Vec::new();
     for part in text.split(['\n', ';', '}', '{']) {
         let part = part.trim();
@@ -146,35 +149,40 @@ fn commands<'a>(scene: &mut Scene<'_, 'a>, script: &Word<'a>) {
             [b'w' | b'W', b' ' | b'\t', ..] => {
                 acts = true;
                 let path = command.get(1..).unwrap_or_default().trim();
-                scene.write(Word::literal(alloc::string::String::from(path)));
+                context.add_write(ShellWord::literal(alloc::string::String::from(path)));
             }
             [b'r' | b'R', b' ' | b'\t', ..] => {
                 let path = command.get(1..).unwrap_or_default().trim();
-                scene.read(Word::literal(alloc::string::String::from(path)), Lines::Some);
+                context.add_read(
+                    ShellWord::literal(alloc::string::String::from(path)),
+                    ReadExtent::Partial,
+                );
             }
             [b'e', b' ' | b'\t', ..] => {
                 acts = true;
                 let text = command.get(1..).unwrap_or_default().trim();
-                scene.child_text(&Word::literal(alloc::string::String::from(text)), None);
+                context
+                    .run_child_text(&ShellWord::literal(alloc::string::String::from(text)), None);
             }
             [b'w' | b'W' | b'e', ..] => acts = true,
             [b's', delimiter, ..]
                 if !delimiter.is_ascii_alphanumeric() && !delimiters.contains(delimiter) =>
             {
                 delimiters.push(*delimiter);
-                acts |= substitution_acts(scene, text, *delimiter);
+                acts |= has_harmful_substitution(context, text, *delimiter);
             }
             _ => {}
         }
     }
     if acts {
-        scene.opaque(Reason::InlineScript, script.text.clone());
+        context.add_opaque(OpaqueReason::InlineScript, script.text.clone());
     }
 }
 
-/// Whether a lone `e` or `w` stands where a command could. An address may hold
-/// any sign, so this looks at the letters around and would rather be wrong.
-fn suspicious(script: &str) -> bool {
+/// Whether a script contains a single `e` or `w` where a command could be. An address
+/// may contain any character, so this checks only the characters around the letter. When
+/// in doubt, it returns true.
+fn has_suspicious_letter(script: &str) -> bool {
     let bytes = script.as_bytes();
     bytes.iter().enumerate().any(|(at, byte)| {
         let before = at.checked_sub(1).and_then(|at| bytes.get(at));
@@ -208,9 +216,13 @@ fn skip_address(part: &str) -> &str {
 }
 
 /// Whether the flags of an `s` command write a file or run the result.
-fn substitution_acts(scene: &mut Scene<'_, '_>, script: &str, delimiter: u8) -> bool {
+fn has_harmful_substitution(
+    context: &mut CommandContext<'_, '_>,
+    script: &str,
+    delimiter: u8,
+) -> bool {
     let mut acts = false;
-    // The flags stand after a delimiter; look at each tail that could be flags.
+    // The flags are behind a delimiter. Check every part that could be flags.
     for (at, _) in script.bytes().enumerate().filter(|(_, byte)| *byte == delimiter) {
         let flags = script.get(at + 1..).unwrap_or_default();
         let flags = flags.split(['\n', ';', '}']).next().unwrap_or_default();
@@ -222,7 +234,7 @@ fn substitution_acts(scene: &mut Scene<'_, '_>, script: &str, delimiter: u8) -> 
                 acts = true;
                 let path = flags.get(letters + 1..).unwrap_or_default().trim();
                 if !path.is_empty() {
-                    scene.write(Word::literal(alloc::string::String::from(path)));
+                    context.add_write(ShellWord::literal(alloc::string::String::from(path)));
                 }
             }
             _ => {}

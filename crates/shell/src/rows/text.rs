@@ -3,179 +3,188 @@
 use alloc::borrow::Cow;
 use alloc::format;
 
-use crate::line::{Access, Known, Lines, Reason, Word, base_name};
-use crate::scene::{Arg, Scene};
-use crate::walk::Stdin;
+use crate::command_context::{CommandArg, CommandContext};
+use crate::shell_line::{Access, OpaqueReason, ReadExtent, ShellWord, WordKind, base_name};
+use crate::shell_walk::StreamContent;
 
-/// Every operand is read.
-pub(super) fn reads(scene: &mut Scene<'_, '_>) {
-    for path in scene.operands() {
-        scene.read(path, Lines::Some);
+/// Programs that read all their operands.
+pub(super) fn read_files(context: &mut CommandContext<'_, '_>) {
+    for path in context.operands() {
+        context.add_read(path, ReadExtent::Partial);
     }
 }
 
-/// `cat` and `nl` show everything.
-pub(super) fn cat(scene: &mut Scene<'_, '_>) {
-    let operands = scene.operands();
+/// `cat` and `nl` show whole files.
+pub(super) fn show_files(context: &mut CommandContext<'_, '_>) {
+    let operands = context.operands();
     let passes = operands.iter().all(|word| matches!(&*word.text, "-" | "/dev/stdin"));
     let single = operands.len() == 1 && !passes;
     if operands.is_empty() {
-        scene.shows_fed(Lines::All);
+        context.set_piped_extent(ReadExtent::All);
     }
     for path in operands {
-        scene.read(path, Lines::All);
+        context.add_read(path, ReadExtent::All);
     }
     if single {
-        scene.passes_lines();
+        context.mark_lines_passed_on();
     }
-    if passes && let input @ (Stdin::Text(_) | Stdin::Partly(_)) = scene.stdin_script() {
-        scene.walk.output = Some(input);
+    if passes
+        && let input @ (StreamContent::Text(_) | StreamContent::PartialText(_)) =
+            context.stdin_content()
+    {
+        context.walk.output = Some(input);
     }
 }
 
-/// Pagers show something, how much depends on the terminal; `less +'!cmd'`,
-/// `bat --pager cmd` run something.
-pub(super) fn pages(scene: &mut Scene<'_, '_>) {
-    if let Some(text) = scene.value(&["pager"]) {
-        scene.child_text(&text, None);
+/// Pagers. How much they show depends on the terminal. `less +'!cmd'` and
+/// `bat --pager cmd` run a command.
+pub(super) fn page_files(context: &mut CommandContext<'_, '_>) {
+    if let Some(text) = context.option_value(&["pager"]) {
+        context.run_child_text(&text, None);
     }
-    if let Some(path) = scene.value(&["o", "O", "log-file", "LOG-FILE"]) {
-        scene.write(path);
+    if let Some(path) = context.option_value(&["o", "O", "log-file", "LOG-FILE"]) {
+        context.add_write(path);
     }
-    for path in scene.operands() {
+    for path in context.operands() {
         if path.text.starts_with('+') && path.text.contains(['!', '|']) {
-            scene.opaque(Reason::InlineScript, path.text);
+            context.add_opaque(OpaqueReason::InlineScript, path.text);
         } else {
-            scene.read(path, Lines::Some);
+            context.add_read(path, ReadExtent::Partial);
         }
     }
 }
 
 /// `man -P pager page`.
-pub(super) fn manual(scene: &mut Scene<'_, '_>) {
-    if let Some(text) = scene.value(&["P", "pager", "H", "html"]) {
-        scene.child_text(&text, None);
+pub(super) fn show_manual(context: &mut CommandContext<'_, '_>) {
+    if let Some(text) = context.option_value(&["P", "pager", "H", "html"]) {
+        context.run_child_text(&text, None);
     }
 }
 
 /// `info -o file page`.
-pub(super) fn info(scene: &mut Scene<'_, '_>) {
-    if let Some(path) = scene.value(&["o", "output"]) {
-        scene.write(path);
+pub(super) fn show_info(context: &mut CommandContext<'_, '_>) {
+    if let Some(path) = context.option_value(&["o", "output"]) {
+        context.add_write(path);
     }
 }
 
 /// `head -n 20 f`, `head -20 f`.
-pub(super) fn head(scene: &mut Scene<'_, '_>) {
-    let lines = match count(scene) {
-        Count::Lines(text) => match text.parse() {
-            Ok(last @ 1..) => Lines::Range(1, last),
-            Ok(0) | Err(_) => Lines::Some,
+pub(super) fn head(context: &mut CommandContext<'_, '_>) {
+    let lines = match line_count(context) {
+        LineCount::Lines(text) => match text.parse() {
+            Ok(last @ 1..) => ReadExtent::Range(1, last),
+            Ok(0) | Err(_) => ReadExtent::Partial,
         },
-        Count::Default => Lines::Range(1, 10),
-        Count::Other => Lines::Some,
+        LineCount::Default => ReadExtent::Range(1, 10),
+        LineCount::Other => ReadExtent::Partial,
     };
-    counted(scene, lines);
+    read_extent(context, lines);
 }
 
 /// `tail -n 5 f`, `tail -n +5 f`.
-pub(super) fn tail(scene: &mut Scene<'_, '_>) {
-    let lines = match count(scene) {
-        Count::Lines(text) => match text.strip_prefix('+') {
-            Some(from) => from.parse().map_or(Lines::Some, |from: u32| Lines::From(from.max(1))),
-            None => text.trim_start_matches('-').parse().map_or(Lines::Some, Lines::Last),
+pub(super) fn tail(context: &mut CommandContext<'_, '_>) {
+    let lines = match line_count(context) {
+        LineCount::Lines(text) => match text.strip_prefix('+') {
+            Some(from) => {
+                from.parse().map_or(ReadExtent::Partial, |from: u32| ReadExtent::From(from.max(1)))
+            }
+            None => {
+                text.trim_start_matches('-').parse().map_or(ReadExtent::Partial, ReadExtent::Last)
+            }
         },
-        Count::Default => Lines::Last(10),
-        Count::Other => Lines::Some,
+        LineCount::Default => ReadExtent::Last(10),
+        LineCount::Other => ReadExtent::Partial,
     };
-    counted(scene, lines);
+    read_extent(context, lines);
 }
 
-enum Count<'a> {
+enum LineCount<'a> {
     Lines(Cow<'a, str>),
     Default,
     Other,
 }
 
-/// How many lines `head` or `tail` is asked for.
-fn count<'a>(scene: &Scene<'_, 'a>) -> Count<'a> {
-    if let Some(word) = scene.word(1)
+/// How many lines `head` or `tail` has to show.
+fn line_count<'a>(context: &CommandContext<'_, 'a>) -> LineCount<'a> {
+    if let Some(word) = context.word(1)
         && let Some(digits) = word.text.strip_prefix(['-', '+'])
         && !digits.is_empty()
         && digits.bytes().all(|byte| byte.is_ascii_digit())
     {
         let plus = word.text.starts_with('+');
-        let text = if plus { word.text.clone() } else { crate::scene::tail(word, 1).text };
-        return Count::Lines(text);
+        let text =
+            if plus { word.text.clone() } else { crate::command_context::word_tail(word, 1).text };
+        return LineCount::Lines(text);
     }
-    if scene.has(&["c", "bytes"]) {
-        return Count::Other;
+    if context.has_option(&["c", "bytes"]) {
+        return LineCount::Other;
     }
-    match scene.value(&["n", "lines"]) {
-        Some(value) if value.exact().is_some() => Count::Lines(value.text),
-        Some(_) => Count::Other,
-        None => Count::Default,
+    match context.option_value(&["n", "lines"]) {
+        Some(value) if value.exact_text().is_some() => LineCount::Lines(value.text),
+        Some(_) => LineCount::Other,
+        None => LineCount::Default,
     }
 }
 
-fn counted(scene: &mut Scene<'_, '_>, lines: Lines) {
-    let several = scene.operands().len() > 1;
-    if scene.operands().is_empty() {
-        scene.shows_fed(lines);
+fn read_extent(context: &mut CommandContext<'_, '_>, lines: ReadExtent) {
+    let several = context.operands().len() > 1;
+    if context.operands().is_empty() {
+        context.set_piped_extent(lines);
     }
-    for path in scene.operands() {
+    for path in context.operands() {
         let old_style = path.text.starts_with('+')
             && path.text.len() > 1
             && path.text.bytes().skip(1).all(|byte| byte.is_ascii_digit());
         if !(old_style && several) {
-            scene.read(path, lines);
+            context.add_read(path, lines);
         }
     }
 }
 
 /// `grep`: a pattern, then files.
-pub(super) fn grep(scene: &mut Scene<'_, '_>) {
-    let recursive = scene.has(&["r", "R", "recursive", "dereference-recursive"]);
-    search_in(scene, recursive, recursive);
+pub(super) fn grep(context: &mut CommandContext<'_, '_>) {
+    let recursive = context.has_option(&["r", "R", "recursive", "dereference-recursive"]);
+    search_files(context, recursive, recursive);
 }
 
-/// `rg` and `ag` look below the directory they are in.
-pub(super) fn search(scene: &mut Scene<'_, '_>) {
-    if let Some(program) = scene.value(&["pre", "pager"]) {
-        scene.opaque(Reason::Runner, program.text);
+/// `rg` and `ag` search below their working directory.
+pub(super) fn search_below(context: &mut CommandContext<'_, '_>) {
+    if let Some(program) = context.option_value(&["pre", "pager"]) {
+        context.add_opaque(OpaqueReason::Runner, program.text);
     }
-    let piped = scene.walk.stdin != Stdin::Inherited;
-    search_in(scene, true, !piped);
+    let piped = context.walk.stdin != StreamContent::Inherited;
+    search_files(context, true, !piped);
 }
 
-fn search_in(scene: &mut Scene<'_, '_>, recursive: bool, below: bool) {
-    let given = scene.has(&["e", "f", "regexp", "file", "files", "type-list"]);
-    if let Some(file) = scene.value(&["f", "file"]) {
-        scene.read(file, Lines::Some);
+fn search_files(context: &mut CommandContext<'_, '_>, recursive: bool, below: bool) {
+    let given = context.has_option(&["e", "f", "regexp", "file", "files", "type-list"]);
+    if let Some(file) = context.option_value(&["f", "file"]) {
+        context.add_read(file, ReadExtent::Partial);
     }
-    let operands = scene.operands();
+    let operands = context.operands();
     let mut paths = operands.into_iter().skip(usize::from(!given)).peekable();
     if below && paths.peek().is_none() {
-        scene.effect(Access::Read(Lines::Some), Word::literal("."), true);
+        context.add_effect(Access::Read(ReadExtent::Partial), ShellWord::literal("."), true);
     }
     for path in paths {
-        scene.effect(Access::Read(Lines::Some), path, recursive);
+        context.add_effect(Access::Read(ReadExtent::Partial), path, recursive);
     }
 }
 
 /// `awk`: a program that may write files and run commands, then files.
-pub(super) fn awk(scene: &mut Scene<'_, '_>) {
-    let own = scene.leading();
-    let mut program = own.value(&["e", "source"]);
-    let file = own.value(&["f", "file", "E", "exec"]);
+pub(super) fn awk(context: &mut CommandContext<'_, '_>) {
+    let options = context.leading_options();
+    let mut program = options.option_value(&["e", "source"]);
+    let file = options.option_value(&["f", "file", "E", "exec"]);
     let from_file = file.is_some();
     if let Some(file) = file {
-        scene.opaque(Reason::ScriptFile, file.text.clone());
-        scene.read(file, Lines::Some);
+        context.add_opaque(OpaqueReason::ScriptFile, file.text.clone());
+        context.add_read(file, ReadExtent::Partial);
     }
-    let in_place =
-        own.value(&["i", "include"]).is_some_and(|library| library.text.starts_with("inplace"));
-    let operands = own.first.and_then(|at| scene.words.get(at..)).unwrap_or_default();
+    let in_place = options
+        .option_value(&["i", "include"])
+        .is_some_and(|library| library.text.starts_with("inplace"));
+    let operands = options.first_operand.and_then(|at| context.words.get(at..)).unwrap_or_default();
     for path in operands.iter().cloned() {
         if !from_file && program.is_none() {
             program = Some(path);
@@ -184,115 +193,115 @@ pub(super) fn awk(scene: &mut Scene<'_, '_>) {
         if path.text.contains('=') && !path.text.contains('/') {
             continue;
         }
-        let access = if in_place { Access::Edit } else { Access::Read(Lines::Some) };
-        scene.effect(access, path, false);
+        let access = if in_place { Access::Edit } else { Access::Read(ReadExtent::Partial) };
+        context.add_effect(access, path, false);
     }
     if let Some(program) = program {
         let text = &program.text;
         let acts = ["system", "getline", "|", ">", "@"].iter().any(|word| text.contains(word));
-        if acts || program.exact().is_none() {
-            scene.opaque(Reason::InlineScript, program.text);
+        if acts || program.exact_text().is_none() {
+            context.add_opaque(OpaqueReason::InlineScript, program.text);
         }
     }
 }
 
 /// `sort -o f`, `shuf -o f`.
-pub(super) fn sort(scene: &mut Scene<'_, '_>) {
-    scene.unknown_options();
-    if let Some(path) = scene.value(&["o", "output"]) {
-        scene.write(path);
+pub(super) fn sort(context: &mut CommandContext<'_, '_>) {
+    context.report_unknown_options();
+    if let Some(path) = context.option_value(&["o", "output"]) {
+        context.add_write(path);
     }
-    if let Some(program) = scene.args().find_map(|arg| match arg {
-        Arg::Option("compress-program", value) => value,
+    if let Some(program) = context.args().find_map(|arg| match arg {
+        CommandArg::Option("compress-program", value) => value,
         _ => None,
     }) {
-        scene.opaque(Reason::Runner, program.text);
+        context.add_opaque(OpaqueReason::Runner, program.text);
     }
-    reads(scene);
+    read_files(context);
 }
 
 /// `uniq in out`.
-pub(super) fn uniq(scene: &mut Scene<'_, '_>) {
-    in_and_out(scene);
+pub(super) fn uniq(context: &mut CommandContext<'_, '_>) {
+    read_and_write(context);
 }
 
 /// `xxd in out`.
-pub(super) fn xxd(scene: &mut Scene<'_, '_>) {
-    in_and_out(scene);
+pub(super) fn xxd(context: &mut CommandContext<'_, '_>) {
+    read_and_write(context);
 }
 
-fn in_and_out(scene: &mut Scene<'_, '_>) {
-    let mut operands = scene.operands().into_iter();
+fn read_and_write(context: &mut CommandContext<'_, '_>) {
+    let mut operands = context.operands().into_iter();
     if let Some(path) = operands.next() {
-        scene.read(path, Lines::Some);
+        context.add_read(path, ReadExtent::Partial);
     }
     if let Some(path) = operands.next() {
-        scene.write(path);
+        context.add_write(path);
     }
 }
 
 /// `split f prefix`, `csplit`: files whose names start with a prefix.
-pub(super) fn split(scene: &mut Scene<'_, '_>) {
-    let operands = scene.operands();
-    let is_csplit = scene.exact(0).is_some_and(|name| name.ends_with("csplit"));
+pub(super) fn split_file(context: &mut CommandContext<'_, '_>) {
+    let operands = context.operands();
+    let is_csplit = context.exact_text(0).is_some_and(|name| name.ends_with("csplit"));
     if let Some(path) = operands.first() {
-        scene.read(path.clone(), Lines::Some);
+        context.add_read(path.clone(), ReadExtent::Partial);
     }
-    if let Some(filter) = scene.args().find_map(|arg| match arg {
-        Arg::Option("filter", value) => value,
+    if let Some(filter) = context.args().find_map(|arg| match arg {
+        CommandArg::Option("filter", value) => value,
         _ => None,
     }) {
-        scene.child_text(&filter, None);
+        context.run_child_text(&filter, None);
         return;
     }
     let prefix = if is_csplit {
-        scene.value(&["f", "prefix"]).unwrap_or_else(|| Word::literal("xx"))
+        context.option_value(&["f", "prefix"]).unwrap_or_else(|| ShellWord::literal("xx"))
     } else {
-        operands.get(1).cloned().unwrap_or_else(|| Word::literal("x"))
+        operands.get(1).cloned().unwrap_or_else(|| ShellWord::literal("x"))
     };
-    let path = match prefix.exact() {
-        Some(prefix) => Word::glob(format!("{prefix}*")),
+    let path = match prefix.exact_text() {
+        Some(prefix) => ShellWord::glob(format!("{prefix}*")),
         None => prefix,
     };
-    scene.write(path);
+    context.add_write(path);
 }
 
 /// `base64`, which on some systems has an output option.
-pub(super) fn base64(scene: &mut Scene<'_, '_>) {
-    if let Some(path) = scene.value(&["o"]) {
-        scene.write(path);
+pub(super) fn base64(context: &mut CommandContext<'_, '_>) {
+    if let Some(path) = context.option_value(&["o"]) {
+        context.add_write(path);
     }
-    if let Some(path) = scene.value(&["i"]) {
-        scene.read(path, Lines::Some);
+    if let Some(path) = context.option_value(&["i"]) {
+        context.add_read(path, ReadExtent::Partial);
     }
-    reads(scene);
+    read_files(context);
 }
 
-pub(super) fn compares(scene: &mut Scene<'_, '_>) {
-    let recursive = scene.has(&["r", "recursive"]);
-    if let Some(path) = scene.value(&["o", "output"]) {
-        scene.write(path);
+pub(super) fn compare_files(context: &mut CommandContext<'_, '_>) {
+    let recursive = context.has_option(&["r", "recursive"]);
+    if let Some(path) = context.option_value(&["o", "output"]) {
+        context.add_write(path);
     }
-    for path in scene.operands() {
-        scene.effect(Access::Read(Lines::Some), path, recursive);
+    for path in context.operands() {
+        context.add_effect(Access::Read(ReadExtent::Partial), path, recursive);
     }
 }
 
 /// `jq`: a filter, then files.
-pub(super) fn jq(scene: &mut Scene<'_, '_>) {
+pub(super) fn jq(context: &mut CommandContext<'_, '_>) {
     let mut filter_given = false;
-    if let Some(path) = scene.value(&["f", "from-file"]) {
-        scene.read(path, Lines::Some);
+    if let Some(path) = context.option_value(&["f", "from-file"]) {
+        context.add_read(path, ReadExtent::Partial);
         filter_given = true;
     }
     let mut skip = usize::from(!filter_given);
     let mut at = 1;
-    while let Some(word) = scene.word(at) {
+    while let Some(word) = context.word(at) {
         match &*word.text {
             "--arg" | "--argjson" => at += 2,
             "--slurpfile" | "--rawfile" => {
-                if let Some(path) = scene.word(at + 2) {
-                    scene.read(path.clone(), Lines::Some);
+                if let Some(path) = context.word(at + 2) {
+                    context.add_read(path.clone(), ReadExtent::Partial);
                 }
                 at += 2;
             }
@@ -300,35 +309,37 @@ pub(super) fn jq(scene: &mut Scene<'_, '_>) {
             "--args" | "--jsonargs" => break,
             text if text.starts_with('-') && text.len() > 1 => {}
             _ if skip > 0 => skip -= 1,
-            _ => scene.read(word.clone(), Lines::Some),
+            _ => context.add_read(word.clone(), ReadExtent::Partial),
         }
         at += 1;
     }
 }
 
 /// `yq -i '.a = 1' f`.
-pub(super) fn yq(scene: &mut Scene<'_, '_>) {
-    let in_place = scene.has(&["i", "inplace"]);
-    for path in scene.operands().into_iter().skip(1) {
-        let access = if in_place { Access::Edit } else { Access::Read(Lines::Some) };
-        scene.effect(access, path, false);
+pub(super) fn yq(context: &mut CommandContext<'_, '_>) {
+    let in_place = context.has_option(&["i", "inplace"]);
+    for path in context.operands().into_iter().skip(1) {
+        let access = if in_place { Access::Edit } else { Access::Read(ReadExtent::Partial) };
+        context.add_effect(access, path, false);
     }
 }
 
-/// `ls`, `stat`, `tree`: names, not contents.
-pub(super) fn lists(scene: &mut Scene<'_, '_>) {
-    if scene.exact(0).is_some_and(|name| name.ends_with("tree"))
-        && let Some(path) = scene.value(&["o"])
+/// `ls`, `stat`, `tree` print file names, not contents.
+pub(super) fn list_files(context: &mut CommandContext<'_, '_>) {
+    if context.exact_text(0).is_some_and(|name| name.ends_with("tree"))
+        && let Some(path) = context.option_value(&["o"])
     {
-        scene.write(path);
+        context.add_write(path);
     }
-    if scene.exact(0).is_some_and(|name| base_name(name) == "ls") && !scene.has(&["l"]) {
-        // The names in a directory are printed without it.
-        let mut names = scene.operands();
-        names.retain(|name| name.known == Known::Glob);
+    if context.exact_text(0).is_some_and(|name| base_name(name) == "ls")
+        && !context.has_option(&["l"])
+    {
+        // `ls dir` prints the names without the directory, so they are not paths.
+        let mut names = context.operands();
+        names.retain(|name| name.kind == WordKind::Glob);
         if names.is_empty() {
-            names.push(Word::glob("*"));
+            names.push(ShellWord::glob("*"));
         }
-        scene.walk.output = Some(Stdin::Names(names));
+        context.walk.output = Some(StreamContent::FileNames(names));
     }
 }

@@ -1,11 +1,11 @@
-//! The words we say a program sees, against those bash gives it.
+//! Compares the words that we expect a program to get with those that bash gives it.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use jackline_shell::{Known, understand};
+use jackline_shell::{WordKind, understand};
 
-use crate::mutations::Dice;
+use crate::mutations::MutationDice;
 
 const PIECES: [&str; 44] = [
     "a",
@@ -54,8 +54,8 @@ const PIECES: [&str; 44] = [
     ":",
 ];
 
-/// Words put together at random from the pieces.
-fn words(dice: &mut Dice) -> String {
+/// Random words built from the pieces.
+fn random_words(dice: &mut MutationDice) -> String {
     let mut text = String::new();
     for _ in 0..=dice.roll(4) {
         text.push(' ');
@@ -66,8 +66,8 @@ fn words(dice: &mut Dice) -> String {
     text
 }
 
-/// What bash hands to a program for each line, in one process.
-fn bash(lines: &[String]) -> Vec<Vec<String>> {
+/// The arguments that bash passes to the program, for each line, in one process.
+fn words_from_bash(lines: &[String]) -> Vec<Vec<String>> {
     let mut script = String::from("show() { printf '%s\\0' \"$@\"; printf '\\1\\0'; }\n");
     for line in lines {
         script.push_str(line);
@@ -98,19 +98,20 @@ fn bash(lines: &[String]) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn words_are_what_bash_gives_to_a_program() {
-    let mut dice = Dice(0x0a46_11b0_77ed_0001);
+fn our_words_equal_the_words_of_bash() {
+    let mut dice = MutationDice(0x0a46_11b0_77ed_0001);
     let lines: Vec<_> =
-        (0..4_000).map(|_| format!("x='a b' y= z=c; show{}", words(&mut dice))).collect();
-    let given = bash(&lines);
+        (0..4_000).map(|_| format!("x='a b' y= z=c; show{}", random_words(&mut dice))).collect();
+    let given = words_from_bash(&lines);
     assert_eq!(given.len(), lines.len());
     let mut compared = 0;
     for (line, mut given) in lines.iter().zip(given) {
         let found = understand(line);
-        let Some(command) = found.commands.iter().find(|command| command.is("show")) else {
+        let Some(command) = found.commands.iter().find(|command| command.matches_pattern("show"))
+        else {
             continue;
         };
-        if command.arguments().iter().any(|word| word.known != Known::Literal) {
+        if command.arguments().iter().any(|word| word.kind != WordKind::Literal) {
             continue;
         }
         let words: Vec<_> = command.arguments().iter().map(|word| word.text.to_string()).collect();

@@ -1,18 +1,18 @@
-//! A second opinion: `brush-parser` on lines made from a grammar.
+//! Compares our parser with `brush-parser` on lines generated from a grammar.
 //!
-//! Where both accept a line, both must see the same simple commands with the
-//! same words.
+//! If both accept a line, both must find the same simple commands with the same
+//! words.
 
 use brush_parser::ast::{
     AndOr, Command, CommandPrefixOrSuffixItem, CompoundCommand, CompoundList, Pipeline,
     SimpleCommand,
 };
 use brush_parser::{Parser, ParserOptions};
-use jackline_shell::{understand, written};
+use jackline_shell::{understand, written_commands};
 use proptest::prelude::*;
 
-/// The simple commands brush sees; `None` where it does not accept the line.
-fn brush(line: &str) -> Option<Vec<Vec<String>>> {
+/// The simple commands that brush finds. `None` if brush rejects the line.
+fn brush_commands(line: &str) -> Option<Vec<Vec<String>>> {
     let mut parser = Parser::new(std::io::Cursor::new(line), &ParserOptions::default());
     let program = parser.parse_program().ok()?;
     let mut out = Vec::new();
@@ -98,7 +98,7 @@ fn words(simple: &SimpleCommand) -> Vec<String> {
     out
 }
 
-fn word() -> impl Strategy<Value = String> {
+fn shell_word() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         "[a-z./-]{1,6}",
         "[a-z]{1,3}".prop_map(|text| format!("'{text} $x'")),
@@ -122,21 +122,21 @@ fn word() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 1..4).prop_map(|pieces| pieces.concat())
 }
 
-fn simple() -> impl Strategy<Value = String> {
+fn simple_command() -> impl Strategy<Value = String> {
     let redirect = prop_oneof![
-        word().prop_map(|word| format!("> {word}")),
-        word().prop_map(|word| format!("2>> {word}")),
-        word().prop_map(|word| format!("< {word}")),
-        word().prop_map(|word| format!("<<< {word}")),
+        shell_word().prop_map(|word| format!("> {word}")),
+        shell_word().prop_map(|word| format!("2>> {word}")),
+        shell_word().prop_map(|word| format!("< {word}")),
+        shell_word().prop_map(|word| format!("<<< {word}")),
         Just("2>&1".to_owned()),
         Just("&> f".to_owned()),
         Just(">| f".to_owned()),
     ];
-    let assignment = word().prop_map(|word| format!("v={word}"));
+    let assignment = shell_word().prop_map(|word| format!("v={word}"));
     (
         prop::collection::vec(assignment, 0..2),
         "[a-z]{2,5}x",
-        prop::collection::vec(prop_oneof![4 => word(), 1 => redirect], 0..5),
+        prop::collection::vec(prop_oneof![4 => shell_word(), 1 => redirect], 0..5),
     )
         .prop_map(|(assignments, program, rest)| {
             let mut parts = assignments;
@@ -146,8 +146,8 @@ fn simple() -> impl Strategy<Value = String> {
         })
 }
 
-fn line() -> impl Strategy<Value = String> {
-    simple().prop_recursive(4, 24, 4, |inner| {
+fn shell_line() -> impl Strategy<Value = String> {
+    simple_command().prop_recursive(4, 24, 4, |inner| {
         let two = (inner.clone(), inner.clone());
         prop_oneof![
             two.clone().prop_map(|(a, b)| format!("{a} | {b}")),
@@ -159,9 +159,9 @@ fn line() -> impl Strategy<Value = String> {
             two.clone().prop_map(|(a, b)| format!("{a}\n{b}")),
             two.clone().prop_map(|(a, b)| format!("if {a}; then {b}; fi")),
             two.prop_map(|(a, b)| format!("while {a}\ndo {b}\ndone > f")),
-            // brush loses its place on `${…}` beside a here-document.
+            // brush misreads `${…}` next to a here-document.
             inner.clone().prop_map(|a| format!("cat <<EOF && lsx a\n$x 'y\nEOF\n{a}")),
-            // brush takes `( ( a ) )` for arithmetic.
+            // brush reads `( ( a ) )` as arithmetic.
             inner.clone().prop_map(|a| format!("( lsx; {a} )")),
             inner.clone().prop_map(|a| format!("{{ {a}; }} 2> f")),
             inner.clone().prop_map(|a| format!("for i in a 'b c'; do {a}; done")),
@@ -177,19 +177,19 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..Default::default() })]
 
     #[test]
-    fn both_parsers_see_the_same_commands(line in line()) {
-        if let (Some(ours), Some(theirs)) = (written(&line), brush(&line)) {
+    fn both_parsers_find_the_same_commands(line in shell_line()) {
+        if let (Some(ours), Some(theirs)) = (written_commands(&line), brush_commands(&line)) {
             prop_assert_eq!(ours, theirs, "{}", line);
         }
     }
 
     #[test]
-    fn any_text_is_understood_without_a_panic(line in ".{0,200}") {
+    fn any_text_is_analysed_without_a_panic(line in ".{0,200}") {
         understand(&line);
     }
 
     #[test]
-    fn any_mix_of_shell_signs_is_understood(line in "[a-c $(){}'\"`\\\\;&|<>\n=#*?\\[\\]!~0-2-]{0,80}") {
+    fn any_mix_of_shell_characters_is_analysed_without_a_panic(line in "[a-c $(){}'\"`\\\\;&|<>\n=#*?\\[\\]!~0-2-]{0,80}") {
         understand(&line);
     }
 }

@@ -1,23 +1,25 @@
-//! Ways around a rule: each must show what it does, or be opaque.
+//! Ways to evade a rule. The analysis must show the effect of each, or report it as opaque.
 
-use jackline_shell::{Access, Effect, Known, Line, Opaque, Reason, understand};
+use jackline_shell::{
+    Access, FileEffect, OpaqueReason, ShellLine, ShellOpaquePart, WordKind, understand,
+};
 
-use crate::lines::cases;
+use crate::lines::read_cases;
 
 /// Whether a path may be `config.yaml`.
-fn may_be_config(effect: &Effect<'_>) -> bool {
+fn may_be_config(effect: &FileEffect<'_>) -> bool {
     let path = &*effect.path.text;
     let name = path.rsplit('/').next().unwrap_or(path);
-    match effect.path.known {
-        Known::Unknown | Known::Repository => true,
-        Known::Glob => path.ends_with("**") || glob(name.as_bytes(), b"config.yaml"),
-        // The home directory is another place.
-        Known::Home => false,
-        Known::Literal => name == "config.yaml" || effect.recursive,
+    match effect.path.kind {
+        WordKind::Unknown | WordKind::Repository => true,
+        WordKind::Glob => path.ends_with("**") || glob(name.as_bytes(), b"config.yaml"),
+        // The home directory is not the project directory.
+        WordKind::Home => false,
+        WordKind::Literal => name == "config.yaml" || effect.recursive,
     }
 }
 
-/// A pattern of `*`, `?` and `[x]` against a name.
+/// Whether a pattern of `*`, `?` and `[x]` matches a name.
 fn glob(pattern: &[u8], name: &[u8]) -> bool {
     match (pattern, name) {
         ([], []) => true,
@@ -32,41 +34,41 @@ fn glob(pattern: &[u8], name: &[u8]) -> bool {
     }
 }
 
-fn writes(effect: &Effect<'_>) -> bool {
+fn writes(effect: &FileEffect<'_>) -> bool {
     !matches!(effect.access, Access::Read(_)) && may_be_config(effect)
 }
 
-fn deletes(effect: &Effect<'_>) -> bool {
+fn deletes(effect: &FileEffect<'_>) -> bool {
     effect.access == Access::Delete && may_be_config(effect)
 }
 
-/// Whether an opaque part is more than a program nobody knows.
-fn tells(part: &Opaque<'_>) -> bool {
-    part.reason != Reason::NoRow
+/// Whether an opaque part warns about more than a program without a row.
+fn is_warning(part: &ShellOpaquePart<'_>) -> bool {
+    part.reason != OpaqueReason::NoRow
 }
 
-/// Checks one table; answers how many lines were shown and how many opaque.
-fn check(file: &str, shown: impl Fn(&Line<'_>) -> bool) -> (usize, usize) {
+/// Checks one table. Returns how many lines show the effect and how many are opaque.
+fn check_table(file: &str, shown: impl Fn(&ShellLine<'_>) -> bool) -> (usize, usize) {
     let mut counts = (0, 0);
     let mut missed = Vec::new();
-    for case in cases("evasions").iter().filter(|case| case.place.starts_with(file)) {
+    for case in read_cases("evasions").iter().filter(|case| case.location.starts_with(file)) {
         let line = understand(&case.line);
         if shown(&line) {
             counts.0 += 1;
-        } else if line.opaque.iter().any(tells) {
+        } else if line.opaque_parts.iter().any(is_warning) {
             counts.1 += 1;
         } else {
-            missed.push(format!("{} {}", case.place, case.line));
+            missed.push(format!("{} {}", case.location, case.line));
         }
     }
     println!("{file}: {} shown, {} opaque", counts.0, counts.1);
-    assert!(missed.is_empty(), "{} got through:\n{}", missed.len(), missed.join("\n"));
+    assert!(missed.is_empty(), "{} lines hide their effect:\n{}", missed.len(), missed.join("\n"));
     counts
 }
 
 #[test]
-fn no_way_to_remove_a_file_goes_unseen() {
-    let (shown, opaque) = check("remove", |line| {
+fn every_way_to_remove_a_file_is_shown_or_opaque() {
+    let (shown, opaque) = check_table("remove", |line| {
         let runs = line.commands.iter().any(|command| command.program() == "rm");
         runs || line.commands.iter().any(|command| command.effects.iter().any(deletes))
     });
@@ -74,22 +76,23 @@ fn no_way_to_remove_a_file_goes_unseen() {
 }
 
 #[test]
-fn no_way_to_write_a_file_goes_unseen() {
-    let (shown, opaque) = check("write", |line| {
+fn every_way_to_write_a_file_is_shown_or_opaque() {
+    let (shown, opaque) = check_table("write", |line| {
         line.commands.iter().any(|command| command.effects.iter().any(writes))
     });
     assert!(shown + opaque >= 100 && shown > opaque);
 }
 
 #[test]
-fn no_way_to_push_goes_unseen() {
-    let (shown, opaque) =
-        check("push", |line| line.commands.iter().any(|command| command.is("git push")));
+fn every_way_to_push_is_shown_or_opaque() {
+    let (shown, opaque) = check_table("push", |line| {
+        line.commands.iter().any(|command| command.matches_pattern("git push"))
+    });
     assert!(shown + opaque >= 40 && shown > opaque);
 }
 
 #[test]
-fn what_only_looks_like_it_is_left_alone() {
+fn a_line_that_only_mentions_a_command_is_harmless() {
     for line in [
         "git commit -m 'git push -f'",
         "echo git push -f",
@@ -105,9 +108,9 @@ fn what_only_looks_like_it_is_left_alone() {
         "git commit -F - <<'EOF'\nrm config.yaml\nEOF",
     ] {
         let line = understand(line);
-        assert!(line.opaque.is_empty(), "{line:?}");
+        assert!(line.opaque_parts.is_empty(), "{line:?}");
         for command in &line.commands {
-            assert!(!command.is("git push") && command.program() != "rm", "{line:?}");
+            assert!(!command.matches_pattern("git push") && command.program() != "rm", "{line:?}");
             assert!(!command.effects.iter().any(writes), "{line:?}");
         }
     }

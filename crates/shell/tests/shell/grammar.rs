@@ -1,4 +1,4 @@
-//! Accepting and rejecting exactly what `bash -n` does.
+//! Our parser accepts and rejects exactly the lines that `bash -n` does.
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -7,9 +7,9 @@ use std::thread;
 
 use jackline_shell::is_valid;
 
-use crate::lines::cases;
+use crate::lines::read_cases;
 
-/// What the machine's bash says.
+/// Whether the bash of this machine accepts a line.
 fn bash_accepts(line: &str) -> bool {
     let mut bash = Command::new("bash")
         .arg("-n")
@@ -22,7 +22,7 @@ fn bash_accepts(line: &str) -> bool {
     bash.wait().unwrap().success()
 }
 
-/// Lines on which we and bash differ.
+/// The lines on which our parser and bash differ.
 fn disagreements(lines: &[String]) -> Vec<String> {
     let differs = |line: &&String| is_valid(line) != Some(bash_accepts(line));
     thread::scope(|scope| {
@@ -35,28 +35,28 @@ fn disagreements(lines: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn tricky_lines_are_judged_as_bash_judges_them() {
-    let cases = cases("grammar");
+fn our_parser_agrees_with_bash_on_tricky_lines() {
+    let cases = read_cases("grammar");
     assert!(cases.len() >= 200);
     for case in &cases {
         let expected = Some(case.expected.trim() == "ok");
-        assert_eq!(is_valid(&case.line), expected, "{} {}", case.place, case.line);
+        assert_eq!(is_valid(&case.line), expected, "{} {}", case.location, case.line);
     }
     let lines: Vec<_> = cases.into_iter().map(|case| case.line).collect();
     assert_eq!(disagreements(&lines), Vec::<String>::new());
 }
 
 #[test]
-fn the_hand_written_lines_are_judged_as_bash_judges_them() {
-    let mut lines: Vec<_> = cases("lines").into_iter().map(|case| case.line).collect();
-    lines.extend(cases("evasions").into_iter().map(|case| case.line));
+fn our_parser_agrees_with_bash_on_the_hand_written_lines() {
+    let mut lines: Vec<_> = read_cases("lines").into_iter().map(|case| case.line).collect();
+    lines.extend(read_cases("evasions").into_iter().map(|case| case.line));
     assert_eq!(disagreements(&lines), Vec::<String>::new());
 }
 
-/// A token broken over two lines is put together where that is simple; else the
-/// line is opaque.
+/// The parser joins a token that is split over two lines if that is simple. Otherwise
+/// the line is opaque.
 #[test]
-fn a_broken_token_is_never_accepted_as_something_else() {
+fn a_split_token_is_never_accepted_as_another_token() {
     let simple = [
         "a &\\\n& b",
         "i\\\nf a; then b; fi",
@@ -72,18 +72,18 @@ fn a_broken_token_is_never_accepted_as_something_else() {
     assert_eq!(disagreements(&lines), Vec::<String>::new());
     for line in simple {
         let found = jackline_shell::understand(line);
-        let runs = |name: &str| found.commands.iter().any(|command| command.is(name));
+        let runs = |name: &str| found.commands.iter().any(|command| command.matches_pattern(name));
         assert!(runs("a") && (runs("b") || !line.contains('b')), "{line}");
     }
     for line in ["a &\\\n& b # c", "i\\\nf a; then b \"$c\" 'd'; fi", "echo $\\\n(`a`)"] {
         assert_ne!(is_valid(line), Some(true), "{line}");
-        assert!(!jackline_shell::understand(line).opaque.is_empty(), "{line}");
+        assert!(!jackline_shell::understand(line).opaque_parts.is_empty(), "{line}");
     }
 }
 
-/// The corpus lies beside the checkout and is not part of it.
+/// The corpus is next to the checkout and not part of it.
 #[test]
-fn real_command_lines_are_judged_as_bash_judges_them() {
+fn our_parser_agrees_with_bash_on_real_command_lines() {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/loops/miniswe-dev.jsonl.gz");
     if !path.exists() {

@@ -1,4 +1,4 @@
-//! The hand-written tables: lines, and what they do.
+//! Checks the hand-written tables of command lines and their expected results.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,25 +8,29 @@ use jackline_shell::understand;
 
 use crate::render::render;
 
-/// A line of a table and the rows expected for it.
-pub(crate) struct Case {
+/// A command line of a table and its expected result.
+pub(crate) struct LineCase {
     pub(crate) line: String,
     pub(crate) expected: String,
-    pub(crate) place: String,
+    pub(crate) location: String,
 }
 
 /// Reads every table in a directory: `$ ` starts a line, `> ` continues it.
-pub(crate) fn cases(dir: &str) -> Vec<Case> {
+pub(crate) fn read_cases(dir: &str) -> Vec<LineCase> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(dir);
     let mut paths: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    let mut cases: Vec<Case> = Vec::new();
+    let mut cases: Vec<LineCase> = Vec::new();
     for path in paths {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         for (number, row) in fs::read_to_string(&path).unwrap().lines().enumerate() {
             if let Some(line) = row.strip_prefix("$ ") {
                 let place = format!("{name}:{}", number + 1);
-                cases.push(Case { line: line.to_owned(), expected: String::new(), place });
+                cases.push(LineCase {
+                    line: line.to_owned(),
+                    expected: String::new(),
+                    location: place,
+                });
             } else if let Some(more) = row.strip_prefix("> ") {
                 let case = cases.last_mut().unwrap();
                 case.line.push('\n');
@@ -42,7 +46,7 @@ pub(crate) fn cases(dir: &str) -> Vec<Case> {
 }
 
 #[test]
-fn what_stands_behind_a_condition_is_not_certain() {
+fn a_command_behind_a_condition_does_not_always_run() {
     for (line, certain) in [
         ("cat a", true),
         ("ls; cat a", true),
@@ -71,14 +75,14 @@ fn what_stands_behind_a_condition_is_not_certain() {
         ("xargs cat a", false),
     ] {
         let found = understand(line);
-        let cat = found.commands.iter().find(|command| command.is("cat")).unwrap();
-        assert_eq!(cat.certain, certain, "{line}");
+        let cat = found.commands.iter().find(|command| command.matches_pattern("cat")).unwrap();
+        assert_eq!(cat.always_runs, certain, "{line}");
     }
 }
 
 #[test]
-fn every_line_does_what_the_tables_say() {
-    let cases = cases("lines");
+fn every_line_gives_the_result_in_its_table() {
+    let cases = read_cases("lines");
     let mut wrong = String::new();
     let mut count = 0;
     for case in &cases {
@@ -88,7 +92,7 @@ fn every_line_does_what_the_tables_say() {
             let _ = write!(
                 wrong,
                 "{}\n$ {}\nexpected\n{}found\n{found}\n",
-                case.place, case.line, case.expected
+                case.location, case.line, case.expected
             );
         }
     }

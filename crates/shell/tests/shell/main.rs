@@ -1,11 +1,11 @@
-//! The one integration-test binary of the crate.
+//! The integration tests of the crate, in one binary.
 
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
-    reason = "tests fail by panicking, and say what they counted"
+    reason = "tests fail by panicking, and print how many cases they checked"
 )]
 
 mod argv;

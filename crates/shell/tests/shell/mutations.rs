@@ -1,15 +1,15 @@
-//! Lines of the tables, broken at random: understood, or opaque, never a panic.
+//! Lines of the tables with random damage: the analysis never panics.
 
 use std::fmt::Write as _;
 
-use jackline_shell::{COMMANDS_MAX, Reason, understand};
+use jackline_shell::{COMMANDS_MAX, OpaqueReason, understand};
 
-use crate::lines::cases;
+use crate::lines::read_cases;
 
-/// A small generator, so that a failing round can be run again.
-pub(crate) struct Dice(pub(crate) u64);
+/// A small random generator with a fixed seed, so that a failure can be repeated.
+pub(crate) struct MutationDice(pub(crate) u64);
 
-impl Dice {
+impl MutationDice {
     pub(crate) fn roll(&mut self, sides: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -53,7 +53,7 @@ const SIGNS: [&str; 32] = [
     "\0",
 ];
 
-fn mutate(line: &str, other: &str, dice: &mut Dice) -> String {
+fn damage_line(line: &str, other: &str, dice: &mut MutationDice) -> String {
     let mut chars: Vec<char> = line.chars().collect();
     for _ in 0..=dice.roll(3) {
         let at = dice.roll(chars.len() + 1);
@@ -82,14 +82,14 @@ fn mutate(line: &str, other: &str, dice: &mut Dice) -> String {
 }
 
 #[test]
-fn two_hundred_thousand_broken_lines_do_no_harm() {
-    let mut lines: Vec<_> = cases("lines").into_iter().map(|case| case.line).collect();
-    lines.extend(cases("evasions").into_iter().map(|case| case.line));
-    lines.extend(cases("grammar").into_iter().map(|case| case.line));
-    let mut dice = Dice(0x005e_ed0f_7ac1_e11e);
+fn two_hundred_thousand_damaged_lines_cause_no_panic() {
+    let mut lines: Vec<_> = read_cases("lines").into_iter().map(|case| case.line).collect();
+    lines.extend(read_cases("evasions").into_iter().map(|case| case.line));
+    lines.extend(read_cases("grammar").into_iter().map(|case| case.line));
+    let mut dice = MutationDice(0x005e_ed0f_7ac1_e11e);
     for _ in 0..200_000 {
         let line =
-            mutate(&lines[dice.roll(lines.len())], &lines[dice.roll(lines.len())], &mut dice);
+            damage_line(&lines[dice.roll(lines.len())], &lines[dice.roll(lines.len())], &mut dice);
         let found = understand(&line);
         for command in &found.commands {
             assert!(line.get(command.span.start as usize..command.span.end as usize).is_some());
@@ -98,7 +98,7 @@ fn two_hundred_thousand_broken_lines_do_no_harm() {
 }
 
 #[test]
-fn what_is_too_much_is_opaque_and_said_to_be() {
+fn a_line_beyond_a_limit_is_reported_as_opaque() {
     for text in [
         "$(".repeat(1_000),
         format!("{}a{}", "$(".repeat(1_000), ")".repeat(1_000)),
@@ -121,12 +121,12 @@ fn what_is_too_much_is_opaque_and_said_to_be() {
         "x\0y".to_owned(),
     ] {
         let line = understand(&text);
-        assert!(!line.opaque.is_empty(), "{}", text.chars().take(80).collect::<String>());
+        assert!(!line.opaque_parts.is_empty(), "{}", text.chars().take(80).collect::<String>());
     }
 }
 
 #[test]
-fn functions_that_call_each_other_end() {
+fn the_analysis_of_recursive_functions_ends() {
     understand("a() { b; b; }; b() { a; a; }; a");
     understand("a() { eval a; }; a");
     understand("a() { bash -c a; a | a; }; a; a; a");
@@ -136,15 +136,15 @@ fn functions_that_call_each_other_end() {
     }
     doubling.push_str("f40");
     let line = understand(&doubling);
-    assert!(line.commands.len() <= COMMANDS_MAX && !line.opaque.is_empty());
+    assert!(line.commands.len() <= COMMANDS_MAX && !line.opaque_parts.is_empty());
 }
 
 #[test]
-fn no_line_runs_more_commands_than_are_followed() {
+fn no_line_has_more_commands_than_the_limit() {
     let full = "a;".repeat(COMMANDS_MAX);
     let line = understand(&full);
     assert_eq!(line.commands.len(), COMMANDS_MAX);
-    assert!(line.opaque.iter().all(|opaque| opaque.reason == Reason::NoRow));
+    assert!(line.opaque_parts.iter().all(|opaque| opaque.reason == OpaqueReason::NoRow));
     for text in [
         "a;".repeat(COMMANDS_MAX + 1),
         format!("find . {}", "-exec a \\; ".repeat(COMMANDS_MAX)),
@@ -154,6 +154,6 @@ fn no_line_runs_more_commands_than_are_followed() {
     ] {
         let line = understand(&text);
         assert_eq!(line.commands.len(), COMMANDS_MAX);
-        assert!(line.opaque.iter().any(|opaque| opaque.reason == Reason::TooMany));
+        assert!(line.opaque_parts.iter().any(|opaque| opaque.reason == OpaqueReason::TooMany));
     }
 }

@@ -1,40 +1,42 @@
-//! A line as the tables write it: one row a command, one a part that is opaque.
+//! Writes a result in the format of the tables: one row per command or opaque part.
 //!
-//! `grep x a.txt -- lost, in src, reads a.txt` is a command with what differs from
-//! the plain case: a status that decides, the directory the line started in.
-//! `? ScriptFile x.py` is an opaque part and its text. `*{…}` is a pattern,
-//! `?{…}` is not known, `/**` stands for everything below.
+//! `grep x a.txt -- lost, in src, reads a.txt` is a command and its properties. Default
+//! properties are omitted: an exit status that decides, the directory of the line.
+//! `? ScriptFile x.py` is an opaque part and its text. `*{…}` is a pattern, `?{…}` has
+//! an unknown value, `/**` means everything below.
 
 use std::fmt::Write as _;
 
-use jackline_shell::{Access, Dir, Exit, Known, Line, Lines, Word};
+use jackline_shell::{
+    Access, ExitEvidence, ReadExtent, ShellLine, ShellWord, WordKind, WorkingDir,
+};
 
-pub(crate) fn render(line: &Line<'_>) -> String {
+pub(crate) fn render(line: &ShellLine<'_>) -> String {
     let mut out = String::new();
     for command in &line.commands {
         let words: Vec<_> = command.words.iter().map(word).collect();
-        let mut says = Vec::new();
-        match command.exit {
-            Exit::Decides => {}
-            Exit::Needed => says.push("needed".to_owned()),
-            Exit::Enough => says.push("enough".to_owned()),
-            Exit::Lost => says.push("lost".to_owned()),
+        let mut properties = Vec::new();
+        match command.exit_evidence {
+            ExitEvidence::Decides => {}
+            ExitEvidence::Needed => properties.push("needed".to_owned()),
+            ExitEvidence::Enough => properties.push("enough".to_owned()),
+            ExitEvidence::Lost => properties.push("lost".to_owned()),
         }
         match &command.dir {
-            Dir::Start => {}
-            Dir::In(path) => says.push(format!("in {path}")),
-            Dir::Either(path) => says.push(format!("in {path} or not")),
-            Dir::Unknown => says.push("in ?".to_owned()),
+            WorkingDir::Start => {}
+            WorkingDir::Path(path) => properties.push(format!("in {path}")),
+            WorkingDir::PathOrStart(path) => properties.push(format!("in {path} or not")),
+            WorkingDir::Unknown => properties.push("in ?".to_owned()),
         }
         for effect in &command.effects {
             let below = if effect.recursive { "/**" } else { "" };
             let path = format!("{}{below}", word(&effect.path));
-            says.push(match effect.access {
-                Access::Read(Lines::All) => format!("reads all {path}"),
-                Access::Read(Lines::Range(from, to)) => format!("reads {from}-{to} {path}"),
-                Access::Read(Lines::From(from)) => format!("reads {from}- {path}"),
-                Access::Read(Lines::Last(last)) => format!("reads -{last} {path}"),
-                Access::Read(Lines::Some) => format!("reads {path}"),
+            properties.push(match effect.access {
+                Access::Read(ReadExtent::All) => format!("reads all {path}"),
+                Access::Read(ReadExtent::Range(from, to)) => format!("reads {from}-{to} {path}"),
+                Access::Read(ReadExtent::From(from)) => format!("reads {from}- {path}"),
+                Access::Read(ReadExtent::Last(last)) => format!("reads -{last} {path}"),
+                Access::Read(ReadExtent::Partial) => format!("reads {path}"),
                 Access::Write => format!("writes {path}"),
                 Access::Append => format!("appends {path}"),
                 Access::Edit => format!("edits {path}"),
@@ -43,26 +45,26 @@ pub(crate) fn render(line: &Line<'_>) -> String {
             });
         }
         let words = if words.is_empty() { "-".to_owned() } else { words.join(" ") };
-        if says.is_empty() {
+        if properties.is_empty() {
             let _ = writeln!(out, "{words}");
         } else {
-            let _ = writeln!(out, "{words} -- {}", says.join(", "));
+            let _ = writeln!(out, "{words} -- {}", properties.join(", "));
         }
     }
-    for opaque in &line.opaque {
+    for opaque in &line.opaque_parts {
         let text = opaque.text.replace('\n', "\\n");
         let _ = writeln!(out, "{}", format!("? {:?} {text}", opaque.reason).trim_end());
     }
     out
 }
 
-fn word(word: &Word<'_>) -> String {
+fn word(word: &ShellWord<'_>) -> String {
     let text = word.text.replace('\n', "\\n");
-    match word.known {
-        Known::Literal if text.is_empty() || text.contains([' ', '\t']) => format!("'{text}'"),
-        Known::Literal | Known::Home => text,
-        Known::Glob => format!("*{{{text}}}"),
-        Known::Repository => "<repository>".to_owned(),
-        Known::Unknown => format!("?{{{text}}}"),
+    match word.kind {
+        WordKind::Literal if text.is_empty() || text.contains([' ', '\t']) => format!("'{text}'"),
+        WordKind::Literal | WordKind::Home => text,
+        WordKind::Glob => format!("*{{{text}}}"),
+        WordKind::Repository => "<repository>".to_owned(),
+        WordKind::Unknown => format!("?{{{text}}}"),
     }
 }

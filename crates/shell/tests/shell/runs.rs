@@ -1,23 +1,23 @@
-//! Every command bash really runs is one we listed, in a directory we allowed.
+//! Every command that bash runs is in our result, with a matching directory.
 //!
-//! Lines are put together at random from assignments, conditions, loops,
-//! functions and `cd`, and run by bash with a program that reports its words
-//! and where it is. This is the test of what is remembered between commands.
+//! The test builds random lines from assignments, conditions, loops, functions and
+//! `cd`. bash runs them with a program that reports its arguments and its directory.
+//! This tests the shell state that the walk carries from command to command.
 
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use jackline_shell::{Dir, Known, Reason, Word, understand};
+use jackline_shell::{OpaqueReason, ShellWord, WordKind, WorkingDir, understand};
 
-use crate::mutations::Dice;
+use crate::mutations::MutationDice;
 
-fn pick<'t>(dice: &mut Dice, texts: &[&'t str]) -> &'t str {
+fn pick<'t>(dice: &mut MutationDice, texts: &[&'t str]) -> &'t str {
     texts[dice.roll(texts.len())]
 }
 
-/// A command that reports, or one that changes the shell.
-fn simple(dice: &mut Dice) -> String {
+/// A command that reports, or one that changes the shell state.
+fn random_command(dice: &mut MutationDice) -> String {
     match dice.roll(8) {
         0..=2 => {
             let mut text = "show".to_owned();
@@ -59,18 +59,18 @@ fn simple(dice: &mut Dice) -> String {
     }
 }
 
-fn line(dice: &mut Dice, depth: usize) -> String {
+fn random_line(dice: &mut MutationDice, depth: usize) -> String {
     if depth == 0 {
-        return simple(dice);
+        return random_command(dice);
     }
-    let one = line(dice, depth - 1);
-    let two = line(dice, depth - 1);
+    let one = random_line(dice, depth - 1);
+    let two = random_line(dice, depth - 1);
     match dice.roll(20) {
         0..=3 => format!("{one}; {two}"),
         4 | 5 => format!("{one} && {two}"),
         6 | 7 => format!("{one} || {two}"),
         8 => format!("if {one}; then {two}; fi"),
-        9 => format!("if {one}; then {two}; else {}; fi", simple(dice)),
+        9 => format!("if {one}; then {two}; else {}; fi", random_command(dice)),
         10 => format!("for x in 1 {}; do {one}; done", pick(dice, &["2", "$y", "*", "'3 4'"])),
         11 => format!("for y in $(echo 1 2); do {one}; done"),
         12 => format!("{{ {one}; {two}; }}"),
@@ -82,15 +82,15 @@ fn line(dice: &mut Dice, depth: usize) -> String {
         18 => format!("i=0; while [ $((i++)) -lt 2 ]; do {one}; done; {two}"),
         _ => match dice.roll(4) {
             0 => format!("{one} | {two}"),
-            1 => format!("x=t eval '{}'; {one}", simple(dice).replace('\'', "\"")),
-            2 => format!("bash -c '{}' n m; {one}", simple(dice).replace('\'', "\"")),
+            1 => format!("x=t eval '{}'; {one}", random_command(dice).replace('\'', "\"")),
+            2 => format!("bash -c '{}' n m; {one}", random_command(dice).replace('\'', "\"")),
             _ => format!("echo \"$({one})\"; {two}"),
         },
     }
 }
 
-/// The reports of each line: a directory, and the words.
-fn bash(root: &Path, lines: &[String]) -> Vec<Vec<Vec<String>>> {
+/// The reports of each line: a directory and the words.
+fn run_in_bash(root: &Path, lines: &[String]) -> Vec<Vec<Vec<String>>> {
     let mut script = String::from(
         "exec 3>&1 >/dev/null 2>&1\n\
          show() { printf '%s\\0' \"$PWD\" \"$@\" $'\\1' >&3; }; export -f show\n\
@@ -127,19 +127,23 @@ fn bash(root: &Path, lines: &[String]) -> Vec<Vec<Vec<String>>> {
     all
 }
 
-/// Whether words may become these: an unknown one stands for any number.
-fn may_be(words: &[Word<'_>], given: &[String]) -> bool {
+/// Whether our words can expand to the given ones. A word that is not literal matches
+/// any number of words.
+fn can_expand_to(words: &[ShellWord<'_>], given: &[String]) -> bool {
     match (words.split_first(), given.split_first()) {
         (None, None) => true,
-        (Some((word, rest)), _) if word.known != Known::Literal => {
-            may_be(rest, given) || given.split_first().is_some_and(|(_, more)| may_be(words, more))
+        (Some((word, rest)), _) if word.kind != WordKind::Literal => {
+            can_expand_to(rest, given)
+                || given.split_first().is_some_and(|(_, more)| can_expand_to(words, more))
         }
-        (Some((word, rest)), Some((first, more))) => word.text == *first && may_be(rest, more),
+        (Some((word, rest)), Some((first, more))) => {
+            word.text == *first && can_expand_to(rest, more)
+        }
         _ => false,
     }
 }
 
-fn may_work_in(dir: &Dir, root: &Path, given: &str) -> bool {
+fn can_work_in(dir: &WorkingDir, root: &Path, given: &str) -> bool {
     let same = |path: &str| {
         let mut at = root.to_path_buf();
         for part in path.split('/') {
@@ -151,49 +155,49 @@ fn may_work_in(dir: &Dir, root: &Path, given: &str) -> bool {
                 part => at.push(part),
             }
         }
-        // Where the home directory is, is not ours to know.
+        // The analysis does not know the home directory.
         at == Path::new(given) || path.starts_with('~')
     };
     match dir {
-        Dir::Start => same(""),
-        Dir::In(path) => same(path),
-        Dir::Either(path) => same("") || same(path),
-        Dir::Unknown => true,
+        WorkingDir::Start => same(""),
+        WorkingDir::Path(path) => same(path),
+        WorkingDir::PathOrStart(path) => same("") || same(path),
+        WorkingDir::Unknown => true,
     }
 }
 
 #[test]
-fn whatever_bash_runs_was_listed() {
+fn every_command_that_bash_runs_is_in_the_result() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().canonicalize().unwrap().join("r");
     std::fs::create_dir_all(root.join("d/e")).unwrap();
-    let mut dice = Dice(0x0bad_5eed_cafe_0003);
+    let mut dice = MutationDice(0x0bad_5eed_cafe_0003);
     let lines: Vec<_> = (0..3_000)
         .map(|_| {
             let depth = 1 + dice.roll(4);
-            line(&mut dice, depth)
+            random_line(&mut dice, depth)
         })
         .collect();
-    let reports = bash(&root, &lines);
+    let reports = run_in_bash(&root, &lines);
     assert_eq!(reports.len(), lines.len());
     let mut checked = 0;
     for (line, reports) in lines.iter().zip(reports) {
         let found = understand(line);
         let excused = found
-            .opaque
+            .opaque_parts
             .iter()
-            .any(|opaque| !matches!(opaque.reason, Reason::NoRow | Reason::Runner));
+            .any(|opaque| !matches!(opaque.reason, OpaqueReason::NoRow | OpaqueReason::Runner));
         if excused {
             continue;
         }
         for report in reports {
-            let (place, words) = report.split_first().unwrap();
+            let (dir, words) = report.split_first().unwrap();
             let listed = found.commands.iter().any(|command| {
-                command.is("show")
-                    && may_be(command.arguments(), words)
-                    && may_work_in(&command.dir, &root, place)
+                command.matches_pattern("show")
+                    && can_expand_to(command.arguments(), words)
+                    && can_work_in(&command.dir, &root, dir)
             });
-            assert!(listed, "{line}\nran {words:?} in {place}\n{}", crate::render::render(&found));
+            assert!(listed, "{line}\nran {words:?} in {dir}\n{}", crate::render::render(&found));
             checked += 1;
         }
     }

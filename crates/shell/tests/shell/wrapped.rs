@@ -1,13 +1,13 @@
-//! A program that runs another reads its own options only up to the command:
-//! what stands behind belongs to the command, whatever it looks like.
+//! A program that runs another one reads its own options only up to the inner command.
+//! All words behind it belong to the inner command, even if they look like options.
 
-use jackline_shell::{Access, Dir, Known, Reason, understand};
+use jackline_shell::{Access, OpaqueReason, WordKind, WorkingDir, understand};
 
-/// Options that would mean something to one wrapper or another.
+/// A command with options that also are options of some wrappers.
 const COMMAND: &str = "tool -x -e -S -C d -c t -u w -D d -o log -v --something --chdir d --edit \
                        --output log --command t -- -e A=b";
 
-/// Ways to run a command where the line started.
+/// Wrappers that run a command in the directory of the line.
 const HERE: [&str; 129] = [
     "builtin",
     "bundle exec",
@@ -140,7 +140,7 @@ const HERE: [&str; 129] = [
     "xvfb-run -a -s args",
 ];
 
-/// Ways to run it again and again, with words added behind.
+/// Wrappers that run a command repeatedly and add words to it.
 const EACH: [&str; 15] = [
     "xargs",
     "xargs -0 -n 1 -P 4",
@@ -159,7 +159,7 @@ const EACH: [&str; 15] = [
     "parallel -j 4 --joblog jobs",
 ];
 
-/// Ways to run it in the directory `sub`.
+/// Wrappers that run a command in the directory `sub`.
 const THERE: [&str; 16] = [
     "env -C sub",
     "env -iC sub A=b",
@@ -183,8 +183,8 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Checks that a wrapper runs the command, word for word.
-fn check(wrapper: &str, dir: &Dir, wrong: &mut Vec<String>) {
+/// Checks that a wrapper runs the command with exactly these words.
+fn check(wrapper: &str, dir: &WorkingDir, wrong: &mut Vec<String>) {
     let line = format!("{wrapper} {COMMAND}");
     let found = understand(&line);
     let expected = words(COMMAND);
@@ -202,30 +202,30 @@ fn check(wrapper: &str, dir: &Dir, wrong: &mut Vec<String>) {
 }
 
 #[test]
-fn a_wrapper_leaves_the_options_of_its_command_alone() {
+fn a_wrapper_does_not_read_the_options_of_its_command() {
     let mut wrong = Vec::new();
     for wrapper in HERE.iter().chain(&EACH) {
-        check(wrapper, &Dir::Start, &mut wrong);
+        check(wrapper, &WorkingDir::Start, &mut wrong);
     }
     for wrapper in THERE {
-        check(wrapper, &Dir::In("sub".into()), &mut wrong);
+        check(wrapper, &WorkingDir::Path("sub".into()), &mut wrong);
     }
     assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
-fn wrappers_in_wrappers_leave_the_options_of_the_innermost_alone() {
+fn nested_wrappers_do_not_read_the_options_of_the_innermost_command() {
     let mut wrong = Vec::new();
     for outer in ["sudo -u root", "env A=b", "timeout 5", "nice -n 5", "xargs -n 1"] {
         for inner in HERE {
-            check(&format!("{outer} {inner}"), &Dir::Start, &mut wrong);
+            check(&format!("{outer} {inner}"), &WorkingDir::Start, &mut wrong);
         }
     }
     assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
-fn what_runs_elsewhere_is_shown_as_text() {
+fn a_command_on_another_machine_is_reported_as_opaque_text() {
     for wrapper in [
         "ssh host",
         "ssh -p 22 user@host",
@@ -240,49 +240,49 @@ fn what_runs_elsewhere_is_shown_as_text() {
     ] {
         let line = format!("{wrapper} {COMMAND}");
         let found = understand(&line);
-        let tells = found
-            .opaque
+        let is_reported = found
+            .opaque_parts
             .iter()
-            .any(|part| part.reason == Reason::Elsewhere && part.text.ends_with(COMMAND));
-        assert!(tells, "{}", crate::render::render(&found));
+            .any(|part| part.reason == OpaqueReason::Elsewhere && part.text.ends_with(COMMAND));
+        assert!(is_reported, "{}", crate::render::render(&found));
     }
 }
 
 #[test]
-fn what_find_deletes_is_what_stands_before_the_deletion() {
+fn find_deletes_the_files_that_pass_the_tests_before_the_deletion() {
     for (line, path, known, recursive) in [
-        ("find / -delete", "/", Known::Literal, true),
-        ("find // -delete", "//", Known::Literal, true),
-        ("find . -delete", ".", Known::Literal, true),
-        ("find -delete", ".", Known::Literal, true),
-        ("find ~ -delete", "~", Known::Home, true),
-        ("find / -xdev -depth -delete", "/", Known::Literal, true),
-        ("find / -delete -name x", "/", Known::Literal, true),
-        ("find -D exec / -delete", "/", Known::Literal, true),
-        ("find -O3 -L / -delete", "/", Known::Literal, true),
-        ("find -x -f / -delete", "/", Known::Literal, true),
-        ("find / -exec echo -name x \\; -delete", "/", Known::Literal, true),
-        ("find / -printf -name -delete", "/", Known::Literal, true),
-        ("find /etc -name x -delete", "/etc/**/x", Known::Glob, false),
-        ("find / -name x -delete", "/**/x", Known::Glob, false),
-        ("find / -type f -delete", "/**", Known::Glob, false),
-        ("find . -name x , -delete", "./**", Known::Glob, false),
-        ("find . -name x -o -delete", "./**", Known::Glob, false),
-        ("find . ! -name x -delete", "./**", Known::Glob, false),
-        ("sudo find / -delete", "/", Known::Literal, true),
-        ("find / -exec rm {} +", "/", Known::Literal, false),
-        ("find / -exec rm {} +", "/**", Known::Glob, false),
-        ("find / -exec rm -rf {} \\;", "/", Known::Literal, true),
-        ("find / -maxdepth 0 -exec rm -rf {} \\;", "/", Known::Literal, true),
-        ("find /etc -name x -exec rm {} \\;", "/etc/**/x", Known::Glob, false),
-        ("find . -exec env -u + rm {} \\;", "./**", Known::Glob, false),
-        ("find /etc -type f -execdir rm x \\;", "x", Known::Literal, false),
+        ("find / -delete", "/", WordKind::Literal, true),
+        ("find // -delete", "//", WordKind::Literal, true),
+        ("find . -delete", ".", WordKind::Literal, true),
+        ("find -delete", ".", WordKind::Literal, true),
+        ("find ~ -delete", "~", WordKind::Home, true),
+        ("find / -xdev -depth -delete", "/", WordKind::Literal, true),
+        ("find / -delete -name x", "/", WordKind::Literal, true),
+        ("find -D exec / -delete", "/", WordKind::Literal, true),
+        ("find -O3 -L / -delete", "/", WordKind::Literal, true),
+        ("find -x -f / -delete", "/", WordKind::Literal, true),
+        ("find / -exec echo -name x \\; -delete", "/", WordKind::Literal, true),
+        ("find / -printf -name -delete", "/", WordKind::Literal, true),
+        ("find /etc -name x -delete", "/etc/**/x", WordKind::Glob, false),
+        ("find / -name x -delete", "/**/x", WordKind::Glob, false),
+        ("find / -type f -delete", "/**", WordKind::Glob, false),
+        ("find . -name x , -delete", "./**", WordKind::Glob, false),
+        ("find . -name x -o -delete", "./**", WordKind::Glob, false),
+        ("find . ! -name x -delete", "./**", WordKind::Glob, false),
+        ("sudo find / -delete", "/", WordKind::Literal, true),
+        ("find / -exec rm {} +", "/", WordKind::Literal, false),
+        ("find / -exec rm {} +", "/**", WordKind::Glob, false),
+        ("find / -exec rm -rf {} \\;", "/", WordKind::Literal, true),
+        ("find / -maxdepth 0 -exec rm -rf {} \\;", "/", WordKind::Literal, true),
+        ("find /etc -name x -exec rm {} \\;", "/etc/**/x", WordKind::Glob, false),
+        ("find . -exec env -u + rm {} \\;", "./**", WordKind::Glob, false),
+        ("find /etc -type f -execdir rm x \\;", "x", WordKind::Literal, false),
     ] {
         let found = understand(line);
         let deletes = found.commands.iter().flat_map(|command| &command.effects).any(|effect| {
             effect.access == Access::Delete
                 && effect.path.text == path
-                && effect.path.known == known
+                && effect.path.kind == known
                 && effect.recursive == recursive
         });
         assert!(deletes, "{line}\n{}", crate::render::render(&found));

@@ -1,320 +1,331 @@
-//! Iteration after iteration, until the session is over or has to be left.
+//! Drives the iterations of a session until it ends or is suspended.
 
-mod anew;
-mod changing;
-mod failing;
-mod stuck;
-mod working;
+mod agent_program;
+mod conversation_restart;
+mod engine_change;
+mod model_failure;
+mod paused_session;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jackline_attempt::InternalOutcome;
-use jackline_engine::event::{Failure, IterationEnded, PromptSource};
-use jackline_engine::verdict::Stop;
-use jackline_engine::{Decision, Payload, SessionEnded, StopProposed, Summary};
+use jackline_engine::event::{IterationEnded, PromptSource, RunFailure};
+use jackline_engine::verdict::SessionStop;
+use jackline_engine::{Decision, Payload, SessionEnded, SessionSummary, StopProposed};
 use jackline_host::clock::now;
-use jackline_model::{ErrorKind, Message, Model, Patience};
+use jackline_model::{ConversationMessage, Model, ModelErrorKind, RetryPolicy};
 
-use super::reach::reach;
-use super::{Opening, RunError};
-use crate::engines::{Chain, EngineSpec, Reason};
-use crate::evidence::{Looks, Unrecorded};
-use crate::history::History;
-use crate::own::{Ended, GO_ON, Own, Whom};
-use crate::programs::Programs;
+use super::engine_connect::connect_engine;
+use super::{RunError, RunOptions};
+use crate::engines::{EngineChain, EngineChangeReason, EngineSpec};
+use crate::evidence::{UnrecordedFacts, WorkspaceStamps};
+use crate::model_loop::{CONTINUE_TEXT, EngineCall, IterationEnd, ModelLoop};
+use crate::program_loop::ProgramLoop;
+use crate::run_event::RunEvent;
 use crate::run_front::RunFront;
-use crate::spec::RunTask;
-use crate::told::Told;
+use crate::run_history::RunHistory;
+use crate::run_task::RunTask;
 use crate::waiting::time_left;
 use crate::worker;
 
-/// How often a model is asked that does not answer, where nobody else is there.
-const TRIES: u32 = 8;
+/// How many times to ask a model that does not answer, if there is no fallback.
+const MODEL_TRIES_MAX: u32 = 8;
 
-/// So many calls in a row of which nothing is left, too.
-const EXHAUSTED_MAX: u32 = 3;
+/// How many iterations in a row may end with all programs undone.
+const EXHAUSTED_ITERATIONS_MAX: u32 = 3;
 
-/// Whoever drives a session.
-pub(super) struct Driver<'a, 'h> {
+/// Drives a session.
+pub(super) struct RunDriver<'a, 'h> {
     task: &'a RunTask,
-    opening: &'a Opening,
+    opening: &'a RunOptions,
     front: RunFront<'h>,
-    chain: Chain,
-    own: Own<'a>,
-    /// How the model acts, where not by calls of tools.
-    programs: Option<Programs<'a>>,
-    /// What an agent program is told next, and its conversation.
-    worker: worker::Told,
-    /// How the workspace looked before a program began of which nobody sees a call.
-    before: Option<Looks>,
-    /// Whether an iteration has begun that is not over.
-    is_open: bool,
+    chain: EngineChain,
+    model_loop: ModelLoop<'a>,
+    /// Runs programs, if the model acts by programs instead of tool calls.
+    programs: Option<ProgramLoop<'a>>,
+    /// The pending text and the conversation of an agent program.
+    worker: worker::WorkerInbox,
+    /// The file stamps before an agent program without hooks was started.
+    stamps_before: Option<WorkspaceStamps>,
+    /// Whether an iteration was started and has not ended.
+    has_open_iteration: bool,
     refused_stops: u32,
-    idle: u32,
-    exhausted: u32,
-    /// How often its conversation was full, and what had come of the work by then.
-    filled: (u32, u64),
-    advised: u32,
-    /// How often in a row a model was waited for.
-    waits: u32,
-    left: Option<String>,
-    stop: Option<Stop>,
-    /// Scripts of those that do not work now: they go on where they were.
+    idle_iterations: u32,
+    exhausted_iterations: u32,
+    /// How many times in a row the conversation was full, and the amount of work done by then.
+    full_conversations: (u32, u64),
+    advisor_questions: u32,
+    /// How many times in a row the run waited for a model.
+    model_waits: u32,
+    suspend_reason: Option<String>,
+    stop: Option<SessionStop>,
+    /// Scripted models that do not work now. Each one continues where it was.
     scripts: BTreeMap<String, Box<dyn Model>>,
-    /// How often models have answered before the supervisor was started again.
+    /// How many answers each model gave before this process.
     answered: BTreeMap<String, usize>,
 }
 
-/// Whether it goes on.
+/// Whether the driver continues.
 #[derive(PartialEq, Eq)]
-enum Goes {
-    On,
-    Over,
+enum DriverFlow {
+    Continue,
+    End,
 }
 
-impl<'a, 'h> Driver<'a, 'h> {
+impl<'a, 'h> RunDriver<'a, 'h> {
     pub(super) fn new(
         task: &'a RunTask,
-        opening: &'a Opening,
+        opening: &'a RunOptions,
         front: RunFront<'h>,
-        chain: Chain,
-        (own, programs, worker): (Own<'a>, Option<Programs<'a>>, worker::Told),
-        history: History,
+        chain: EngineChain,
+        (own, programs, worker): (ModelLoop<'a>, Option<ProgramLoop<'a>>, worker::WorkerInbox),
+        history: RunHistory,
     ) -> Self {
         Self {
             task,
             opening,
             front,
             chain,
-            own,
+            model_loop: own,
             programs,
             worker,
-            before: None,
-            is_open: false,
+            stamps_before: None,
+            has_open_iteration: false,
             refused_stops: 0,
-            idle: 0,
-            exhausted: 0,
-            filled: (0, 0),
-            advised: history.advised,
-            waits: history.waits,
-            left: None,
+            idle_iterations: 0,
+            exhausted_iterations: 0,
+            full_conversations: (0, 0),
+            advisor_questions: history.advisor_questions,
+            model_waits: history.waits,
+            suspend_reason: None,
             stop: None,
             scripts: BTreeMap::new(),
             answered: history.answered,
         }
     }
 
-    /// Works until the session is over or left; gives the agent's last words.
+    /// Works until the session ends or is suspended. Returns the answer of the agent.
     pub(super) fn drive(&mut self) -> Result<Option<InternalOutcome>, RunError> {
-        self.take_up()?;
+        self.start_or_resume_conversation()?;
         loop {
             if let Some(fault) = self.front.fault() {
-                return Err(RunError::broken(fault));
+                return Err(RunError::from_guard_fault(fault));
             }
-            if self.front.lookout.is_cancelled() {
-                self.leave("it was ended by a signal");
+            if self.front.stop_signals.is_cancelled() {
+                self.suspend("it was interrupted by a signal");
                 return Ok(None);
             }
             let Some(summary) = self.front.summary() else {
-                return Err(RunError::Guard("the session can't be read any more".to_owned()));
+                return Err(RunError::GuardBroken("the session can no longer be read".to_owned()));
             };
             if let Some(stop) = summary.stop.clone() {
                 self.stop = Some(stop);
                 return Ok(None);
             }
-            if self.front.lookout.is_gone() {
-                self.lose_workspace();
+            if self.front.stop_signals.is_workspace_gone() {
+                self.end_without_workspace();
                 return Ok(None);
             }
             if summary.is_paused() {
-                if self.unblock(&summary)? == Goes::Over {
+                if self.handle_pause(&summary)? == DriverFlow::End {
                     return Ok(None);
                 }
                 continue;
             }
-            // Nobody is asked or started then, so none has begun.
+            // No engine was asked yet, so no iteration has started.
             if self.is_late() {
-                self.time_is_up();
+                self.end_out_of_time();
                 return Ok(None);
             }
-            self.come_back()?;
-            self.front.say(&Told::Iteration { number: summary.progress.iteration_count + 1 });
-            self.is_open = true;
+            self.return_to_first_engine()?;
+            self.front.emit(&RunEvent::Iteration { number: summary.progress.iteration_count + 1 });
+            self.has_open_iteration = true;
             match self.iterate()? {
-                Ended::Done { counts_as, answer } => {
-                    self.front.say(&Told::Stopping { allowed: true, why: counts_as });
+                IterationEnd::Done { counts_as, answer } => {
+                    self.front.emit(&RunEvent::Stopping { allowed: true, why: counts_as });
                     let paused = self.front.summary().is_some_and(|it| it.is_paused());
                     if paused {
                         continue;
                     }
-                    self.finish(None);
+                    self.end_session(None);
                     return Ok(Some(*answer));
                 }
-                Ended::NotYet { calls } => {
+                IterationEnd::StopRefused { calls } => {
                     self.refused_stops += 1;
-                    self.idle = if calls == 0 { self.idle + 1 } else { 0 };
-                    self.exhausted = 0;
+                    self.idle_iterations = if calls == 0 { self.idle_iterations + 1 } else { 0 };
+                    self.exhausted_iterations = 0;
                     self.end_iteration(None, None);
-                    self.hand_over_if_stuck()?;
+                    self.change_engine_if_stuck()?;
                 }
-                Ended::Exhausted { error, full } => {
-                    if self.exhaust(error)? == Goes::Over {
+                IterationEnd::Exhausted { error, full } => {
+                    if self.end_exhausted_iteration(error)? == DriverFlow::End {
                         return Ok(None);
                     }
                     if full {
-                        self.begin_anew()?;
+                        self.restart_conversation()?;
                     }
                 }
-                Ended::Steps => {
+                IterationEnd::StepsUsedUp => {
                     self.end_iteration(None, None);
-                    self.own.tell(GO_ON.to_owned())?;
+                    self.model_loop.add_user_text(CONTINUE_TEXT.to_owned())?;
                 }
-                Ended::Full => {
-                    if self.refill()? == Goes::Over {
+                IterationEnd::ConversationFull => {
+                    if self.restart_or_change_engine()? == DriverFlow::End {
                         return Ok(None);
                     }
                 }
-                Ended::Held if self.front.lookout.is_gone() => {}
-                Ended::Held if self.is_late() => {
-                    self.time_is_up();
+                IterationEnd::Interrupted if self.front.stop_signals.is_workspace_gone() => {}
+                IterationEnd::Interrupted if self.is_late() => {
+                    self.end_out_of_time();
                     return Ok(None);
                 }
-                Ended::Held => self.knock(),
-                Ended::Failed(error) => {
-                    if self.failed(&error)? == Goes::Over {
+                IterationEnd::Interrupted => self.recheck_guards(),
+                IterationEnd::ModelFailed(error) => {
+                    if self.handle_model_error(&error)? == DriverFlow::End {
                         return Ok(None);
                     }
                 }
-                Ended::Spent => {
-                    if !self.change(Reason::Cost)? {
-                        let text = format!("`{}` has used up its budget", self.chain.label());
-                        self.front.say(&Told::Aside { text });
-                        self.fail();
+                IterationEnd::BudgetUsedUp => {
+                    if !self.change_engine(EngineChangeReason::Cost)? {
+                        let text = format!("`{}` has used up its own budget", self.chain.label());
+                        self.front.emit(&RunEvent::Notification { text });
+                        self.end_without_engine();
                         return Ok(None);
                     }
                 }
-                Ended::TimeIsUp => {
-                    self.time_is_up();
+                IterationEnd::OutOfTime => {
+                    self.end_out_of_time();
                     return Ok(None);
                 }
-                Ended::Lost(error) => return Err(RunError::Kept(error)),
+                IterationEnd::NotSaved(error) => return Err(RunError::NotSaved(error)),
             }
         }
     }
 
-    /// Ends the session because nobody has approved its agent, before anybody is asked.
-    pub(super) fn refuse(&mut self) -> Option<InternalOutcome> {
+    /// Ends the session before its first question, because no person has approved the agent.
+    pub(super) fn end_unapproved(&mut self) -> Option<InternalOutcome> {
         let session = self.front.session();
         let text = format!(
-            "no person has approved this agent; look at it with `jackline identity show {session}`, and let it \
-             work with `jackline identity approve {session}`"
+            "no person has approved this agent; inspect it with `jackline identity show {session}`, then allow it \
+             with `jackline identity approve {session}`"
         );
-        self.front.say(&Told::Aside { text });
-        self.finish(None);
+        self.front.emit(&RunEvent::Notification { text });
+        self.end_session(None);
         None
     }
 
-    /// How the last program ended, where it came to nothing.
+    /// How the last program ended, if it failed.
     pub(super) fn failed_program(&mut self) -> Option<InternalOutcome> {
-        self.programs.as_mut().and_then(Programs::take_failed)
+        self.programs.as_mut().and_then(ProgramLoop::take_last_failure)
     }
 
-    /// How it ended, or why it was left. What is over leaves no check at work.
-    pub(super) fn end(&mut self) -> (Option<Stop>, Option<String>) {
+    /// The stop code, or why the run was suspended. Ends the verifications of a session that has
+    /// ended.
+    pub(super) fn take_result(&mut self) -> (Option<SessionStop>, Option<String>) {
         if self.stop.is_some() {
-            self.front.lookout.end_checks();
+            self.front.stop_signals.end_verifications();
         }
-        (self.stop.take(), self.left.take())
+        (self.stop.take(), self.suspend_reason.take())
     }
 
-    pub(super) fn summary(&mut self) -> Option<Summary> {
+    pub(super) fn summary(&mut self) -> Option<SessionSummary> {
         self.front.summary()
     }
 
-    /// What no record says of the run.
-    pub(super) fn unrecorded(&self) -> Unrecorded {
-        Unrecorded { is_open: self.is_open, is_uncounted: self.chain.is_uncounted() }
+    /// What the driver knows and the journal does not record.
+    pub(super) fn unrecorded(&self) -> UnrecordedFacts {
+        UnrecordedFacts {
+            has_open_iteration: self.has_open_iteration,
+            has_unreported_usage: self.chain.has_unreported_usage(),
+        }
     }
 
-    fn leave(&mut self, why: &str) {
-        self.left = Some(why.to_owned());
+    fn suspend(&mut self, why: &str) {
+        self.suspend_reason = Some(why.to_owned());
     }
 
-    /// Ends the session; `failure` is what kept it from going on.
-    fn finish(&mut self, failure: Option<Failure>) {
+    /// Ends the session; `failure` is the reason if the work could not continue.
+    fn end_session(&mut self, failure: Option<RunFailure>) {
         self.stop = self.front.report(SessionEnded { failure }).verdict.stop;
     }
 
-    /// Begins the conversation, or goes on with it.
-    fn take_up(&mut self) -> Result<(), RunError> {
-        let worker = self.worker();
+    /// Starts or resumes the conversation.
+    fn start_or_resume_conversation(&mut self) -> Result<(), RunError> {
+        let worker = self.worker_label();
         if self.opening.resumed.is_none() {
             let more =
                 self.front.take_texts().map_or_else(String::new, |more| format!("\n\n{more}"));
             let text = format!("{}{more}", self.task.prompt);
             if let Some(worker) = worker {
-                self.worker.begin(&worker, text.clone())?;
+                self.worker.start_over(&worker, text.clone())?;
             }
-            return Ok(self.own.tell(text)?);
+            return Ok(self.model_loop.add_user_text(text)?);
         }
         if let Some(worker) = worker {
-            // What it is told next was written down before the process ended.
-            let goes_on = self.worker.go_on(&worker)?;
-            return if goes_on { Ok(()) } else { self.take_over_text(None) };
+            // The record of the worker already contains its next prompt.
+            let goes_on = self.worker.resume(&worker)?;
+            return if goes_on { Ok(()) } else { self.start_handover(None) };
         }
-        if self.own.conversation.is_empty() {
-            return self.take_over_text(None);
+        if self.model_loop.conversation.is_empty() {
+            return self.start_handover(None);
         }
-        let cut_off = match self.own.conversation.messages().last() {
-            Some(Message::User(_)) => None,
+        let cut_off = match self.model_loop.conversation.messages().last() {
+            Some(ConversationMessage::User(_)) => None,
             _ => {
-                let undone = self.programs.as_ref().and_then(Programs::cut_off).unwrap_or_default();
-                let text = format!("The work goes on after it was cut off. {undone}");
+                let undone =
+                    self.programs.as_ref().and_then(ProgramLoop::cut_off).unwrap_or_default();
+                let text = format!("The work continues after an interruption. {undone}");
                 Some(text.trim_end().to_owned())
             }
         };
         let told: Vec<String> = cut_off.into_iter().chain(self.front.take_texts()).collect();
-        if told.is_empty() { Ok(()) } else { Ok(self.own.tell(told.join("\n\n"))?) }
+        if told.is_empty() {
+            Ok(())
+        } else {
+            Ok(self.model_loop.add_user_text(told.join("\n\n"))?)
+        }
     }
 
-    fn iterate(&mut self) -> Result<Ended, RunError> {
+    fn iterate(&mut self) -> Result<IterationEnd, RunError> {
         let Some(engine) = self.chain.current().cloned() else {
-            return Err(RunError::Nobody(self.task.sensitive));
+            return Err(RunError::NoEngine(self.task.sensitive));
         };
         if engine.is_worker() {
-            let ended = self.work(&engine)?;
-            if !matches!(ended, Ended::Failed(_)) {
-                self.waits = 0;
+            let ended = self.run_agent_program(&engine)?;
+            if !matches!(ended, IterationEnd::ModelFailed(_)) {
+                self.model_waits = 0;
             }
             return Ok(ended);
         }
-        if self.own.model.is_none() {
-            self.own.model = self.scripts.remove(&engine.label);
+        if self.model_loop.model.is_none() {
+            self.model_loop.model = self.scripts.remove(&engine.label);
         }
-        if self.own.model.is_none() {
+        if self.model_loop.model.is_none() {
             let asked = self.answered.remove(engine.model_name()).unwrap_or(0);
-            self.own.model = reach(&engine, asked)?;
+            self.model_loop.model = connect_engine(&engine, asked)?;
         }
-        let asked = self.chain.used();
-        let patience = patience(TRIES, self.chain.taken_over());
+        let asked = self.chain.questions_used();
+        let patience = patience(MODEL_TRIES_MAX, self.chain.failures_with_fallback());
         let (chain, front) = (&mut self.chain, &mut self.front);
-        let mut whom = Whom { engine: &engine, patience, spend: &mut || chain.spend() };
+        let mut whom =
+            EngineCall { engine: &engine, patience, spend: &mut || chain.spend_question() };
         let ended = match &mut self.programs {
-            Some(programs) => programs.iterate(&mut self.own, front, &mut whom),
-            None => self.own.iterate(front, &mut whom),
+            Some(programs) => programs.run_iteration(&mut self.model_loop, front, &mut whom),
+            None => self.model_loop.run_iteration(front, &mut whom),
         };
         // Only the last of several questions can have failed.
-        if self.chain.used() > asked + 1 || !matches!(ended, Ended::Failed(_)) {
-            self.waits = 0;
+        if self.chain.questions_used() > asked + 1 || !matches!(ended, IterationEnd::ModelFailed(_))
+        {
+            self.model_waits = 0;
         }
         Ok(ended)
     }
 
-    /// Ends an iteration; `error` is of what came to nothing, and left nothing behind.
+    /// Ends an iteration; `error` is set if all programs failed and were undone.
     fn end_iteration(&mut self, error: Option<String>, files_changed: Option<u64>) {
-        self.is_open = false;
-        let before = self.before.take();
+        self.has_open_iteration = false;
+        let before = self.stamps_before.take();
         let seen = before.and_then(|before| before.changed_since(&self.opening.workspace));
         let files_changed = files_changed.or(seen);
         let answer = self.front.report(IterationEnded {
@@ -326,66 +337,69 @@ impl<'a, 'h> Driver<'a, 'h> {
         let summary = self.front.summary();
         let number = summary.as_ref().map_or(0, |summary| summary.progress.iteration_count);
         let failure = summary.and_then(|it| it.progress.last_failure).map(ToOwned::to_owned);
-        self.front.say(&Told::IterationEnded { number, failure });
+        self.front.emit(&RunEvent::IterationEnded { number, failure });
     }
 
-    /// Programs that came to nothing: the guards count that, and so do we.
-    fn exhaust(&mut self, error: String) -> Result<Goes, RunError> {
-        self.exhausted += 1;
+    /// Ends an iteration without a committed program. Too many of them end the session.
+    fn end_exhausted_iteration(&mut self, error: String) -> Result<DriverFlow, RunError> {
+        self.exhausted_iterations += 1;
         self.end_iteration(Some(error), Some(0));
         let paused = self.front.summary().is_none_or(|summary| summary.is_paused());
-        if self.exhausted <= EXHAUSTED_MAX || paused || self.change(Reason::Verification)? {
-            return Ok(Goes::On);
+        if self.exhausted_iterations <= EXHAUSTED_ITERATIONS_MAX
+            || paused
+            || self.change_engine(EngineChangeReason::Verification)?
+        {
+            return Ok(DriverFlow::Continue);
         }
-        let text = format!("no program of `{}` came to anything", self.chain.label());
-        self.front.say(&Told::Aside { text });
-        self.fail();
-        Ok(Goes::Over)
+        let text = format!("no program of `{}` succeeded", self.chain.label());
+        self.front.emit(&RunEvent::Notification { text });
+        self.end_without_engine();
+        Ok(DriverFlow::End)
     }
 
-    /// Lets the guards look, where something outside may have changed.
-    fn knock(&mut self) {
-        let verdict = self.front.prompt(PromptSource::Harness, GO_ON).verdict;
+    /// Sends a prompt event, so that the guards see changes from outside.
+    fn recheck_guards(&mut self) {
+        let verdict = self.front.prompt(PromptSource::Harness, CONTINUE_TEXT).verdict;
         if verdict.is_enforced(Decision::Stop) {
             self.stop.clone_from(&verdict.stop);
         }
     }
 
-    /// Ends the session because nobody can work.
-    fn fail(&mut self) {
+    /// Ends the session because no engine can work.
+    fn end_without_engine(&mut self) {
         let is_worker = self.chain.current().is_some_and(EngineSpec::is_worker);
-        self.finish(Some(if is_worker { Failure::Worker } else { Failure::Model }));
+        self.end_session(Some(if is_worker { RunFailure::Worker } else { RunFailure::Model }));
     }
 
-    /// Ends the session because there is nothing left to work in.
-    fn lose_workspace(&mut self) {
+    /// Ends the session because its workspace was deleted.
+    fn end_without_workspace(&mut self) {
         let place = self.opening.workspace.display();
         let text = format!(
-            "the workspace `{place}` was deleted while the run was under way, so nothing can go on; bring it \
-             back, and begin a new run"
+            "the workspace `{place}` was deleted while the run was active, so the run can't continue; restore the \
+             directory, then start a new run"
         );
-        self.front.say(&Told::Aside { text });
-        self.finish(Some(Failure::Workspace));
+        self.front.emit(&RunEvent::Notification { text });
+        self.end_session(Some(RunFailure::Workspace));
     }
 
-    /// Whether what the whole work may take is used up.
+    /// Whether the deadline or a hard limit on time is used up.
     fn is_late(&mut self) -> bool {
         time_left(&mut self.front).is_some_and(|left| left.is_zero())
     }
 
-    /// Ends the session because its time is up.
-    fn time_is_up(&mut self) -> Goes {
+    /// Ends the session because its time is used up.
+    fn end_out_of_time(&mut self) -> DriverFlow {
         let reason = Some("deadline".to_owned());
         self.front.propose_stop(StopProposed { reason, ..StopProposed::default() });
-        self.finish(None);
-        Goes::Over
+        self.end_session(None);
+        DriverFlow::End
     }
 }
 
-fn patience(tries: u32, left_at_once: &'static [ErrorKind]) -> Patience {
-    Patience {
+fn patience(tries: u32, left_at_once: &'static [ModelErrorKind]) -> RetryPolicy {
+    RetryPolicy {
         tries_max: tries,
-        left_at_once,
+        not_retried: left_at_once,
         pause_first: Duration::from_millis(500),
         pause_max: Duration::from_mins(1),
         retry_after_max: Duration::from_mins(2),

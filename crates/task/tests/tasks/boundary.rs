@@ -1,10 +1,10 @@
-//! What is inside stays inside: raw for parents, public for whoever asked.
+//! Internal text stays internal: parents get it, callers of the task do not.
 
 use serde_json::json;
 
-use crate::world::{World, task, with_delegate};
+use crate::world::{TaskWorld, task, with_delegate};
 
-const HANDS_ON: &str = "delegate('helper', n=1)";
+const PASSES_ON: &str = "delegate('helper', n=1)";
 
 const BRANCHES: &str = "\
 outcome = delegate('helper', n=1)
@@ -14,8 +14,8 @@ else:
     ok({'way': 'usual'})";
 
 #[test]
-fn a_child_is_raw_for_its_parent_which_branches_on_its_subtype() {
-    let world = World::new("");
+fn a_parent_sees_the_subtype_of_a_failed_delegate() {
+    let world = TaskWorld::new("");
     let child = ["import os\nok(1)", "import os\nok(1)"];
     let done = world.run(&with_delegate(task(&[BRANCHES]), "helper", &child));
     let expected = json!({ "way": "another", "type": "guardrail_retry_exhausted" });
@@ -30,10 +30,10 @@ fn a_child_is_raw_for_its_parent_which_branches_on_its_subtype() {
 }
 
 #[test]
-fn a_child_that_bubbles_up_is_made_public() {
-    let world = World::new("");
+fn a_failure_that_a_parent_passes_on_is_made_public() {
+    let world = TaskWorld::new("");
     let child = ["import os\nok(1)", "import os\nok(1)"];
-    let done = world.run(&with_delegate(task(&[HANDS_ON]), "helper", &child));
+    let done = world.run(&with_delegate(task(&[PASSES_ON]), "helper", &child));
     assert!(done.report.public.normalized, "{}", done.public());
     let inside = done.internal()["error_message"].as_str().unwrap().to_owned();
     assert!(inside.contains("films.helper"), "{inside}");
@@ -44,13 +44,13 @@ fn a_child_that_bubbles_up_is_made_public() {
 }
 
 #[test]
-fn a_parent_that_repeats_what_a_child_said_of_its_inside_is_objected_to() {
-    let world = World::new("");
+fn a_parent_must_not_repeat_internal_text_of_a_delegate() {
+    let world = TaskWorld::new("");
     let child = ["import os\nok(1)", "import os\nok(1)"];
     let repeats = "outcome = delegate('helper')\nok(outcome['error_message'])";
     let done = world.run(&with_delegate(task(&[repeats, "ok('none')"]), "helper", &child));
     assert_eq!(done.value(), Some(&json!("none")));
-    assert!(done.objections().contains(&"internal_text_leak 2:1".to_owned()));
+    assert!(done.violations().contains(&"internal_text_leak 2:1".to_owned()));
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn another_subtype_changes_no_public_byte() {
     ];
     let public: Vec<String> = programs
         .iter()
-        .map(|program| World::new("").programs(&[program, program]))
+        .map(|program| TaskWorld::new("").programs(&[program, program]))
         .map(|done| {
             assert_eq!(done.internal()["error_type"], "guardrail_retry_exhausted");
             done.public()
@@ -74,8 +74,8 @@ fn another_subtype_changes_no_public_byte() {
 }
 
 #[test]
-fn what_a_child_wrote_goes_with_its_parent() {
-    let world = World::new("");
+fn changes_of_a_delegate_are_undone_with_its_parent() {
+    let world = TaskWorld::new("");
     let parent = "delegate('helper')\nerror('low_utility', 'no', retriable=True)";
     let child = "tool('write_file')(path='child.txt', content='x')\n\
                  forge('made', 'ok(1)', description='d')\nok(1)";
@@ -83,9 +83,9 @@ fn what_a_child_wrote_goes_with_its_parent() {
     let done = world.run(&task);
     assert!(done.report.internal.is_ok());
     assert!(world.files().is_empty(), "{:?}", world.files());
-    assert_eq!(world.forged(), [] as [&str; 0]);
+    assert_eq!(world.generated_tools(), [] as [&str; 0]);
 
-    let world = World::new("");
+    let world = TaskWorld::new("");
     let failing = "tool('write_file')(path='child.txt', content='x')\n1/0";
     let good = "tool('write_file')(path='parent.txt', content='x')\n\
                 outcome = delegate('helper')\nok(outcome['status'])";

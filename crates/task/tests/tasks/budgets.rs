@@ -1,12 +1,12 @@
-//! Budgets of 0, 1 and 2 in every lane, with exact counts of questions to the model.
+//! Budgets of 0, 1 and 2 in every lane, with exact counts of requests to the model.
 
-use jackline_task::{Answer, ModelSpec, Script};
+use jackline_task::{ScriptedAnswer, TaskModel, TaskScript};
 use serde_json::json;
 
-use crate::world::{World, says, task};
+use crate::world::{TaskWorld, task, text_answer};
 
-/// What fails for ever, in which lane, and what the call ends with when the lane is off,
-/// and when it is exhausted.
+/// For each lane: an answer that always fails, and the error type of the call if the lane is off or
+/// exhausted.
 const LANES: [(&str, &str, &str, &str); 4] = [
     ("provider", "", "empty_answer", "empty_answer"),
     ("guardrail", "import os\nok(1)", "invalid_code", "guardrail_retry_exhausted"),
@@ -20,14 +20,15 @@ const LANES: [(&str, &str, &str, &str); 4] = [
 ];
 
 #[test]
-fn each_lane_has_exactly_the_retries_that_it_is_given() {
+fn each_lane_has_exactly_the_retries_of_its_budget() {
     for (lane, answer, off, exhausted) in LANES {
         for budget in 0..=2 {
-            let world = World::new(&format!("attempts: {{ {lane}: {budget} }}"));
+            let world = TaskWorld::new(&format!("attempts: {{ {lane}: {budget} }}"));
             let mut task = task(&[]);
-            task.model = ModelSpec::Script(Script { answers: vec![says(answer)], repeats: true });
+            task.model =
+                TaskModel::Script(TaskScript { answers: vec![text_answer(answer)], repeats: true });
             let done = world.run(&task);
-            assert_eq!(done.asked(), budget + 1, "{lane} {budget}");
+            assert_eq!(done.requests(), budget + 1, "{lane} {budget}");
             let error_type = done.internal()["error_type"].clone();
             let expected = if budget == 0 { off } else { exhausted };
             assert_eq!(error_type, expected, "{lane} {budget}");
@@ -41,11 +42,11 @@ fn each_lane_has_exactly_the_retries_that_it_is_given() {
 }
 
 #[test]
-fn exhaustion_has_the_shape_of_the_seeds_and_nothing_of_it_gets_out() {
-    let world = World::new("attempts: { guardrail: 2 }");
+fn the_outcome_of_an_exhausted_call_is_detailed_inside_and_general_outside() {
+    let world = TaskWorld::new("attempts: { guardrail: 2 }");
     let mut task = task(&[]);
-    let answers = vec![says("tool('read_file').run = 1\nok(1)")];
-    task.model = ModelSpec::Script(Script { answers, repeats: true });
+    let answers = vec![text_answer("tool('read_file').run = 1\nok(1)")];
+    task.model = TaskModel::Script(TaskScript { answers, repeats: true });
     let done = world.run(&task);
     let internal = done.internal();
     assert_eq!(internal["error_type"], "guardrail_retry_exhausted");
@@ -63,7 +64,7 @@ fn exhaustion_has_the_shape_of_the_seeds_and_nothing_of_it_gets_out() {
         "normalization_policy": "guardrail_exhaustion_boundary_v1",
     });
     assert_eq!(serde_json::to_value(&done.report.public).unwrap(), public);
-    // The raw text, the subtype and what was told instead are in one line of the trace.
+    // One line of the trace has the raw text, the subtype and the public replacement.
     let line = &world.trace(&done)[0];
     assert_eq!(line["guardrail_violation_subtype"], "singleton_method_mutation");
     assert_eq!(line["user_outcome_normalized"], true);
@@ -105,34 +106,36 @@ fn exhaustion_has_the_shape_of_the_seeds_and_nothing_of_it_gets_out() {
 #[test]
 fn a_model_that_is_silent_slow_or_gone_ends_the_call_within_its_budget() {
     for (answer, error_type) in [
-        (says("  \n"), "empty_answer"),
-        (Answer::Timeout, "timeout"),
-        (Answer::Status(529), "provider"),
-        (Answer::Status(429), "rate_limited"),
-        (says("```\na\n```\n```\nb\n```"), "invalid_code"),
+        (text_answer("  \n"), "empty_answer"),
+        (ScriptedAnswer::Timeout, "timeout"),
+        (ScriptedAnswer::Status(529), "provider"),
+        (ScriptedAnswer::Status(429), "rate_limited"),
+        (text_answer("```\na\n```\n```\nb\n```"), "invalid_code"),
     ] {
-        let world = World::new("");
+        let world = TaskWorld::new("");
         let mut task = task(&[]);
-        task.model = ModelSpec::Script(Script { answers: vec![answer], repeats: true });
+        task.model = TaskModel::Script(TaskScript { answers: vec![answer], repeats: true });
         let done = world.run(&task);
-        assert_eq!(done.asked(), 2, "{error_type}");
+        assert_eq!(done.requests(), 2, "{error_type}");
         assert_eq!(done.internal()["error_type"], error_type);
         assert!(done.report.public.normalized);
     }
-    let world = World::new("");
+    let world = TaskWorld::new("");
     let mut task = task(&[]);
-    task.model = ModelSpec::Script(Script { answers: vec![Answer::Status(401)], repeats: true });
+    task.model =
+        TaskModel::Script(TaskScript { answers: vec![ScriptedAnswer::Status(401)], repeats: true });
     let done = world.run(&task);
     assert_eq!(
-        (done.asked(), done.internal()["error_type"].clone()),
+        (done.requests(), done.internal()["error_type"].clone()),
         (1, json!("missing_credentials"))
     );
 }
 
 #[test]
 fn the_ceiling_is_above_all_lanes() {
-    let world = World::new("attempts: { guardrail: 9, ceiling: 3 }");
+    let world = TaskWorld::new("attempts: { guardrail: 9, ceiling: 3 }");
     let mut task = task(&[]);
-    task.model = ModelSpec::Script(Script { answers: vec![says("import os")], repeats: true });
-    assert_eq!(world.run(&task).asked(), 3);
+    task.model =
+        TaskModel::Script(TaskScript { answers: vec![text_answer("import os")], repeats: true });
+    assert_eq!(world.run(&task).requests(), 3);
 }

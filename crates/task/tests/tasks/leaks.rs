@@ -1,14 +1,14 @@
-//! Whatever happens inside, nothing of it is in a public byte.
+//! Internal text never reaches the public outcome, whatever fails.
 
 use jackline_attempt::PublicStatus;
 use proptest::prelude::*;
 
-use crate::world::{World, task, with_delegate};
+use crate::world::{TaskWorld, task, with_delegate};
 
-/// What nobody outside may read.
+/// A marker in internal texts, which no public outcome may contain.
 const MARKER: &str = "RAW9f3cMARKER";
 
-/// Ways to fail, each with the marker in what the inside says.
+/// Ways to fail, each with the marker in an internal text.
 fn failing() -> impl Strategy<Value = String> {
     let ways = [
         format!("import {MARKER}"),
@@ -34,12 +34,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_marker_gets_out(
+    fn the_marker_is_never_public(
         parent in prop::collection::vec(failing(), 1..6),
         child in prop::collection::vec(failing(), 1..6),
         guardrail in 0..3_u32, execution in 0..3_u32, outcome in 0..3_u32,
     ) {
-        let world = World::new(&format!(
+        let world = TaskWorld::new(&format!(
             "attempts: {{ guardrail: {guardrail}, execution: {execution}, outcome: {outcome} }}"
         ));
         let texts = |it: &[String]| it.iter().map(String::as_str).collect::<Vec<_>>().join("\u{0}");
@@ -53,6 +53,6 @@ proptest! {
         prop_assert_eq!(done.report.public.status, PublicStatus::Error);
         prop_assert!(done.report.public.normalized);
         prop_assert!(world.files().is_empty());
-        prop_assert!(world.forged().is_empty());
+        prop_assert!(world.generated_tools().is_empty());
     }
 }

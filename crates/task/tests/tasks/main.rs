@@ -1,19 +1,14 @@
-//! Tasks from their beginning to their outcome: a scripted model, the real worker, the real
-//! guards, files and registry.
+//! Tasks from start to outcome, with a scripted model and the real worker, guards, files and
+//! registry.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "tests say what they expect"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests may panic")]
 
 mod boundary;
 mod budgets;
 mod commands;
 mod crashes;
-mod held;
 mod leaks;
+mod paused_sessions;
 mod plans;
 mod recovery;
 mod registry;

@@ -1,11 +1,11 @@
-//! Plans: decoded, rehearsed as a whole, and run as a transaction.
+//! Plans: parsed, rehearsed as a whole, and run as a transaction.
 
 use std::fs;
 
 use jackline_task::{ArtifactKind, Task};
 use serde_json::json;
 
-use crate::world::{World, task};
+use crate::world::{TaskWorld, task};
 
 fn plans(plans: &[&str]) -> Task {
     Task { artifact: ArtifactKind::Plan, ..task(plans) }
@@ -17,7 +17,7 @@ const WRITES: &str = r#"{"action_type": "SYNTHESIZE", "tool_calls": [
 
 #[test]
 fn a_plan_runs_step_by_step() {
-    let world = World::new("");
+    let world = TaskWorld::new("");
     let done = world.run(&plans(&[&format!("Here:\n```json\n{WRITES}\n```")]));
     let value = done.value().unwrap_or_else(|| panic!("{:?}", done.report.internal));
     assert_eq!(value[0]["created"], true);
@@ -25,22 +25,22 @@ fn a_plan_runs_step_by_step() {
 }
 
 #[test]
-fn what_is_no_plan_is_objected_to_with_its_place() {
-    let world = World::new("");
+fn an_invalid_plan_is_refused_with_all_violations() {
+    let world = TaskWorld::new("");
     let wrong = r#"{"action_type": "DANCE", "tool_calls": [{"name": 7}]}"#;
     let done = world.run(&plans(&[wrong, WRITES]));
     assert!(done.report.internal.is_ok());
-    assert!(done.objections().iter().all(|it| it == "plan_invalid"));
-    assert!(done.objections().len() >= 2, "{:?}", done.objections());
+    assert!(done.violations().iter().all(|it| it == "plan_invalid"));
+    assert!(done.violations().len() >= 2, "{:?}", done.violations());
     let unknown = r#"{"action_type": "STOP", "tool_calls": [{"name": "fly", "arguments": {}}]}"#;
     let done = world.run(&plans(&[unknown, WRITES]));
-    assert_eq!(done.objections(), ["unknown_tool"]);
+    assert_eq!(done.violations(), ["unknown_tool"]);
 }
 
 #[test]
 fn a_step_that_would_be_denied_later_is_reported_before_the_first_one_runs() {
     let definition = "policies: [ sequential_dependency: { write_file: [list_dir] } ]\n";
-    let world = World::new(definition);
+    let world = TaskWorld::new(definition);
     let step =
         |name: &str, arguments: &str| format!(r#"{{"name":"{name}","arguments":{arguments}}}"#);
     let plan = |steps: &[String]| {
@@ -55,14 +55,14 @@ fn a_step_that_would_be_denied_later_is_reported_before_the_first_one_runs() {
     assert!(done.report.internal.is_ok(), "{:?}", done.report.internal);
     let failure = &done.report.trace.attempt_failures[0];
     assert!(failure.error_message.starts_with("step 2: "), "{failure:?}");
-    // The reads of the plan that was refused never ran: list, read, write of the good one.
+    // The reads of the refused plan never ran. The good plan proposed list, read and write.
     let events = world.events(&done.report.session);
     assert_eq!(events.iter().filter(|it| *it == "tool_proposed").count(), 3);
 }
 
 #[test]
 fn a_plan_that_fails_is_undone() {
-    let world = World::new("");
+    let world = TaskWorld::new("");
     let fails = r#"{"action_type": "SYNTHESIZE", "tool_calls": [
       {"name": "write_file", "arguments": {"path": "left.txt", "content": "x"}},
       {"name": "read_file", "arguments": {"path": "missing.txt"}}]}"#;

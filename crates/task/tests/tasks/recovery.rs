@@ -1,11 +1,11 @@
-//! What fails is undone and written again, for each reason by itself.
+//! Failed attempts are undone and repeated, in each lane.
 
 use std::fs;
 
-use jackline_task::{Answer, What};
+use jackline_task::{AttemptEventKind, ScriptedAnswer};
 use serde_json::json;
 
-use crate::world::{World, says, scripted, task};
+use crate::world::{TaskWorld, scripted_model, task, text_answer};
 
 const MUTATES: &str = "\
 tool('write_file')(path='left.txt', content='x')
@@ -24,14 +24,14 @@ tool('write_file')(path='films.txt', content='Dune')
 ok({'films': 1, 'seen': context.get('seen', False)})";
 
 #[test]
-fn a_singleton_mutation_is_objected_to_before_it_runs_and_recovered_from() {
-    let world = World::new("");
+fn a_singleton_mutation_is_refused_before_it_runs_and_corrected() {
+    let world = TaskWorld::new("");
     let done = world.programs(&[MUTATES, GOOD]);
     assert_eq!(done.value(), Some(&json!({ "films": 1, "seen": false })));
-    assert_eq!(done.objections(), ["singleton_method_mutation 3:1"]);
-    assert_eq!(done.asked(), 2);
+    assert_eq!(done.violations(), ["singleton_method_mutation 3:1"]);
+    assert_eq!(done.requests(), 2);
     assert_eq!(world.files().keys().collect::<Vec<_>>(), ["films.txt"]);
-    let stages: Vec<_> = done.report.trace.stages.iter().map(|(n, it)| (*n, it.word())).collect();
+    let stages: Vec<_> = done.report.trace.stages.iter().map(|(n, it)| (*n, it.as_str())).collect();
     let expected = [
         (1, "started"),
         (1, "generated"),
@@ -43,7 +43,7 @@ fn a_singleton_mutation_is_objected_to_before_it_runs_and_recovered_from() {
         (2, "committed"),
     ];
     assert_eq!(stages, expected);
-    // The same in the journal, with every call of the program between.
+    // The journal has the same stages, with every call of the program in between.
     let events = world.events(&done.report.session);
     let expected = [
         "session_started",
@@ -67,24 +67,24 @@ fn a_singleton_mutation_is_objected_to_before_it_runs_and_recovered_from() {
 }
 
 #[test]
-fn a_retriable_error_outcome_is_undone_with_everything_and_recovered_from() {
-    let world = World::new("");
+fn a_retriable_error_outcome_is_undone_completely_and_repeated() {
+    let world = TaskWorld::new("");
     let done = world.programs(&[LEAVES_A_FILE, GOOD]);
-    assert_eq!(done.value(), Some(&json!({ "films": 1, "seen": false })), "what was remembered");
+    assert_eq!(done.value(), Some(&json!({ "films": 1, "seen": false })), "the context");
     assert_eq!(world.files().keys().collect::<Vec<_>>(), ["films.txt"], "files");
-    assert_eq!(world.forged(), [] as [&str; 0], "tools");
+    assert_eq!(world.generated_tools(), [] as [&str; 0], "tools");
     let trace = &done.report.trace;
     assert!(trace.rollback_applied && trace.outcome_repair_triggered);
-    let restored = done.told.iter().find_map(|told| match &told.what {
-        What::RolledBack { restored, .. } => Some(restored.clone()),
+    let restored = done.events_seen.iter().find_map(|told| match &told.kind {
+        AttemptEventKind::RolledBack { restored, .. } => Some(restored.clone()),
         _ => None,
     });
     assert_eq!(restored.unwrap(), ["left/behind.txt", "left"]);
 }
 
 #[test]
-fn an_overwritten_file_is_as_it_was_and_a_persons_edit_survives() {
-    let world = World::new("");
+fn an_overwritten_file_is_restored_unless_a_person_edited_it_since() {
+    let world = TaskWorld::new("");
     for name in ["a.txt", "b.txt"] {
         fs::write(world.work().join(name), "as it was").unwrap();
     }
@@ -96,9 +96,9 @@ tool('write_file')(path='b.txt', content='theirs')
         task(&[spoils, "ok([tool('read_file')(path=p)['content'] for p in ['a.txt', 'b.txt']])"]);
     let theirs = world.work().join("b.txt");
     let mut kept = Vec::new();
-    let report = jackline_task::run(&task, world.opening(), &mut |told| match &told.what {
-        What::Failed { .. } => fs::write(&theirs, "a person's").unwrap(),
-        What::RolledBack { kept: files, .. } => kept.extend(files.clone()),
+    let report = jackline_task::run_task(&task, world.options(), &mut |told| match &told.kind {
+        AttemptEventKind::Failed { .. } => fs::write(&theirs, "a person's").unwrap(),
+        AttemptEventKind::RolledBack { kept: files, .. } => kept.extend(files.clone()),
         _ => {}
     })
     .unwrap();
@@ -109,9 +109,10 @@ tool('write_file')(path='b.txt', content='theirs')
 
 #[test]
 fn a_missing_capability_ends_the_call_without_a_retry() {
-    let world = World::new("attempts: { terminal: [missing_external_provenance, unknown_tool] }");
+    let world =
+        TaskWorld::new("attempts: { terminal: [missing_external_provenance, unknown_tool] }");
     let done = world.programs(&["ok(tool('fetch')(url='u'))", GOOD]);
-    assert_eq!(done.asked(), 1);
+    assert_eq!(done.requests(), 1);
     let internal = done.internal();
     assert_eq!(internal["guardrail_class"], "terminal_guardrail");
     assert_eq!(internal["error_type"], "tool_registry_violation");
@@ -124,21 +125,21 @@ fn a_missing_capability_ends_the_call_without_a_retry() {
 
 #[test]
 fn provider_guardrail_execution_and_outcome_failures_have_budgets_of_their_own() {
-    let world = World::new("");
+    let world = TaskWorld::new("");
     let mut task = task(&[]);
-    task.model = scripted(vec![
-        Answer::Timeout,
-        says(MUTATES),
-        says("1/0"),
-        says(LEAVES_A_FILE),
-        says(&format!("Here it is:\n```python\n{GOOD}\n```\n")),
+    task.model = scripted_model(vec![
+        ScriptedAnswer::Timeout,
+        text_answer(MUTATES),
+        text_answer("1/0"),
+        text_answer(LEAVES_A_FILE),
+        text_answer(&format!("Here it is:\n```python\n{GOOD}\n```\n")),
     ]);
     let done = world.run(&task);
     assert!(done.report.internal.is_ok(), "{:?}", done.report.internal);
     let lanes = done.report.trace.lanes;
     let used = [lanes.provider, lanes.guardrail, lanes.execution, lanes.outcome];
     assert_eq!(used.map(|lane| (lane.used, lane.remaining)), [(1, 0); 4]);
-    assert_eq!(done.asked(), 5);
+    assert_eq!(done.requests(), 5);
     let failures: Vec<_> = done
         .report
         .trace
@@ -157,7 +158,7 @@ fn provider_guardrail_execution_and_outcome_failures_have_budgets_of_their_own()
 }
 
 #[test]
-fn a_call_that_the_guards_refuse_is_undone_with_what_came_before_it() {
+fn a_refused_call_undoes_the_calls_before_it() {
     let definition = r#"
 rules:
   - name: no-secrets
@@ -166,21 +167,21 @@ rules:
     deny: Nothing is written there.
     examples: { deny: [{ path: secret/x, content: y }], allow: [{ path: x, content: y }] }
 "#;
-    let world = World::new(definition);
+    let world = TaskWorld::new(definition);
     let done = world.programs(&[
         "tool('write_file')(path='a.txt', content='x')\n\
          tool('write_file')(path='secret/b.txt', content='x')\nok(1)",
         GOOD,
     ]);
     assert!(done.report.internal.is_ok(), "{:?}", done.report.internal);
-    assert_eq!(done.objections(), ["no-secrets 2:1"]);
+    assert_eq!(done.violations(), ["no-secrets 2:1"]);
     assert_eq!(world.files().keys().collect::<Vec<_>>(), ["films.txt"]);
 }
 
 #[test]
-fn what_policies_learned_in_a_failed_attempt_is_forgotten() {
+fn the_state_of_policies_is_undone_with_the_attempt() {
     let definition = "policies: [ sequential_dependency: { write_file: [list_dir] } ]\n";
-    let world = World::new(definition);
+    let world = TaskWorld::new(definition);
     let done = world.programs(&[
         "tool('list_dir')()\nerror('low_utility', 'no', retriable=True)",
         "tool('write_file')(path='a.txt', content='x')\nok(1)",

@@ -1,4 +1,4 @@
-//! The registry from outside: what stays, what does not, and what a crash leaves.
+//! Tests of the registry through its public interface.
 
 mod crash;
 mod stories;
@@ -6,17 +6,17 @@ mod stories;
 use std::path::PathBuf;
 
 use jackline_engine::Timestamp;
-use jackline_task::registry::{Forged, Registry};
+use jackline_task::registry::{Registry, ToolSource};
 use tempfile::TempDir;
 
 const NOW: Timestamp = Timestamp::from_ms(1_800_000_000_000);
 
-struct Home {
+struct RegistryHome {
     home: TempDir,
     registry: Registry,
 }
 
-impl Home {
+impl RegistryHome {
     fn new() -> Self {
         let home = TempDir::new().unwrap();
         let registry = Registry::of_home(home.path());
@@ -27,14 +27,14 @@ impl Home {
         self.home.path().join("registry").join(name)
     }
 
-    /// An attempt that forges one tool and succeeds.
-    fn keep(&self, name: &str, source: &str) {
+    /// An attempt that generates one tool and succeeds.
+    fn store_tool(&self, name: &str, source: &str) {
         let mut overlay = self.registry.begin();
-        overlay.forge(name, forged(source)).unwrap();
-        assert_eq!(overlay.commit(NOW).unwrap().kept, [name]);
+        overlay.add_tool(name, tool_source(source)).unwrap();
+        assert_eq!(overlay.commit(NOW).unwrap().stored, [name]);
     }
 
-    /// What is there: name, source, uses.
+    /// The name, source and use count of each tool.
     fn tools(&self) -> Vec<(String, String, u64)> {
         let listing = self.registry.list().unwrap();
         listing.tools.into_iter().map(|tool| (tool.name, tool.source, tool.uses)).collect()
@@ -45,6 +45,6 @@ impl Home {
     }
 }
 
-fn forged(source: &str) -> Forged {
-    Forged { description: "does something".to_owned(), source: source.to_owned() }
+fn tool_source(source: &str) -> ToolSource {
+    ToolSource { description: "does something".to_owned(), source: source.to_owned() }
 }

@@ -1,4 +1,4 @@
-//! A state home, a workspace, and a task for a scripted model.
+//! A test setup: a state home, a workspace, and a task for a scripted model.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,31 +7,31 @@ use std::process::Command;
 use std::sync::{Arc, OnceLock};
 
 use jackline_engine::SessionId;
-use jackline_journal::{EventRecord, FileStore, Line, parse_record};
+use jackline_journal::{EventRecord, FileStore, JournalLine, parse_record};
 use jackline_sandbox_host::Sandbox;
 use jackline_task::registry::Registry;
 use jackline_task::{
-    Answer, ArtifactKind, Delegate, ModelSpec, Opening, Report, Script, TRACE_FILE, Task,
-    TaskError, Told, What, run,
+    ArtifactKind, AttemptEvent, AttemptEventKind, Delegate, ScriptedAnswer, TRACE_FILE, Task,
+    TaskError, TaskModel, TaskOptions, TaskReport, TaskScript, run_task,
 };
 use serde_json::{Map, Value};
 use tempfile::TempDir;
 
-/// The worker: built with everything else, or now.
+/// The worker program. It is built if it does not exist.
 pub(crate) fn sandbox() -> Sandbox {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let build = || built("jackline-sandbox", "jackline-sandbox");
+    let build = || built_program("jackline-sandbox", "jackline-sandbox");
     Sandbox { path: Some(BUILT.get_or_init(build).clone()) }
 }
 
-/// Who stands above commands.
+/// The program that supervises commands.
 pub(crate) fn supervisor() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| built("jackline-workspace", "jackline-shell-child")).clone()
+    BUILT.get_or_init(|| built_program("jackline-workspace", "jackline-shell-child")).clone()
 }
 
-/// A program of another crate, as it is beside the tests.
-fn built(package: &str, program: &str) -> PathBuf {
+/// A program of another crate, beside the test program.
+fn built_program(package: &str, program: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.parent().and_then(Path::parent).unwrap();
     let path = profile.join(program);
@@ -47,17 +47,17 @@ fn built(package: &str, program: &str) -> PathBuf {
     path
 }
 
-pub(crate) struct World {
+pub(crate) struct TaskWorld {
     root: TempDir,
 }
 
-/// What a task came to.
-pub(crate) struct Done {
-    pub(crate) report: Report,
-    pub(crate) told: Vec<Told>,
+/// The result of a task, with its events.
+pub(crate) struct FinishedTask {
+    pub(crate) report: TaskReport,
+    pub(crate) events_seen: Vec<AttemptEvent>,
 }
 
-impl World {
+impl TaskWorld {
     pub(crate) fn new(definition: &str) -> Self {
         let world = Self { root: tempfile::tempdir().unwrap() };
         fs::create_dir(world.work()).unwrap();
@@ -82,8 +82,8 @@ impl World {
         FileStore::new(self.home(), 0)
     }
 
-    pub(crate) fn opening(&self) -> Opening {
-        Opening {
+    pub(crate) fn options(&self) -> TaskOptions {
+        TaskOptions {
             store: self.store(),
             workspace: self.work(),
             definition: Some(self.definition()),
@@ -93,24 +93,24 @@ impl World {
         }
     }
 
-    pub(crate) fn try_run(&self, task: &Task) -> Result<Done, TaskError> {
+    pub(crate) fn try_run(&self, task: &Task) -> Result<FinishedTask, TaskError> {
         let mut told = Vec::new();
-        let report = run(task, self.opening(), &mut |it| told.push(it.clone()))?;
-        Ok(Done { report, told })
+        let report = run_task(task, self.options(), &mut |it| told.push(it.clone()))?;
+        Ok(FinishedTask { report, events_seen: told })
     }
 
     #[track_caller]
-    pub(crate) fn run(&self, task: &Task) -> Done {
+    pub(crate) fn run(&self, task: &Task) -> FinishedTask {
         self.try_run(task).unwrap()
     }
 
-    /// Runs programs, one an answer of the model.
+    /// Runs a task whose model answers with these programs.
     #[track_caller]
-    pub(crate) fn programs(&self, programs: &[&str]) -> Done {
+    pub(crate) fn programs(&self, programs: &[&str]) -> FinishedTask {
         self.run(&task(programs))
     }
 
-    /// What is in the workspace, by path.
+    /// The contents of the workspace, by path.
     pub(crate) fn files(&self) -> BTreeMap<String, String> {
         let mut files = BTreeMap::new();
         let mut open = vec![self.work()];
@@ -131,7 +131,7 @@ impl World {
         files
     }
 
-    pub(crate) fn forged(&self) -> Vec<String> {
+    pub(crate) fn generated_tools(&self) -> Vec<String> {
         let listing = Registry::of_home(&self.home()).list().unwrap();
         listing.tools.into_iter().map(|tool| tool.name).collect()
     }
@@ -140,14 +140,14 @@ impl World {
         self.store().directory(&SessionId::parse(session).unwrap())
     }
 
-    /// The trace of a session, a call a line.
-    pub(crate) fn trace(&self, done: &Done) -> Vec<Value> {
+    /// The trace of a session, one value per call.
+    pub(crate) fn trace(&self, done: &FinishedTask) -> Vec<Value> {
         let path = self.directory(&done.report.session).join(TRACE_FILE);
         let text = fs::read_to_string(path).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// The events of a session, in words.
+    /// The names of the events of a session.
     pub(crate) fn events(&self, session: &str) -> Vec<String> {
         let records = self.records(session);
         records.iter().map(|record| record.event.kind.name().to_owned()).collect()
@@ -158,20 +158,20 @@ impl World {
         let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         lines
             .filter_map(|line| match parse_record(line).unwrap() {
-                Line::Event(record) => Some(*record),
-                Line::Opened(_) => None,
+                JournalLine::Event(record) => Some(*record),
+                JournalLine::Opened(_) => None,
             })
             .collect()
     }
 }
 
-impl Done {
-    /// How often the model was asked.
-    pub(crate) fn asked(&self) -> u32 {
+impl FinishedTask {
+    /// How many times the model was asked.
+    pub(crate) fn requests(&self) -> u32 {
         self.report.trace.lanes.asked
     }
 
-    /// The public outcome, byte for byte.
+    /// The public outcome as JSON text.
     pub(crate) fn public(&self) -> String {
         serde_json::to_string(&self.report.public).unwrap()
     }
@@ -180,10 +180,10 @@ impl Done {
         self.report.public.value.as_ref()
     }
 
-    /// The objections that were raised, as `subtype line:column`.
-    pub(crate) fn objections(&self) -> Vec<String> {
-        let each = self.told.iter().filter_map(|told| match &told.what {
-            What::Objected { violations } => Some(violations),
+    /// The violations that were raised, as `subtype line:column`.
+    pub(crate) fn violations(&self) -> Vec<String> {
+        let each = self.events_seen.iter().filter_map(|told| match &told.kind {
+            AttemptEventKind::ViolationsRaised { violations } => Some(violations),
             _ => None,
         });
         each.flatten()
@@ -200,12 +200,12 @@ impl Done {
     }
 }
 
-pub(crate) fn says(text: &str) -> Answer {
-    Answer::Text(text.to_owned())
+pub(crate) fn text_answer(text: &str) -> ScriptedAnswer {
+    ScriptedAnswer::Text(text.to_owned())
 }
 
-pub(crate) fn scripted(answers: Vec<Answer>) -> ModelSpec {
-    ModelSpec::Script(Script { answers, repeats: false })
+pub(crate) fn scripted_model(answers: Vec<ScriptedAnswer>) -> TaskModel {
+    TaskModel::Script(TaskScript { answers, repeats: false })
 }
 
 /// A task for which the model writes these programs.
@@ -215,14 +215,14 @@ pub(crate) fn task(programs: &[&str]) -> Task {
         prompt: "find the films".to_owned(),
         tools: ["read_file", "write_file", "list_dir"].map(ToOwned::to_owned).to_vec(),
         definition: None,
-        model: scripted(programs.iter().map(|it| says(it)).collect()),
+        model: scripted_model(programs.iter().map(|it| text_answer(it)).collect()),
         context: Map::new(),
         delegates: BTreeMap::new(),
         artifact: ArtifactKind::Program,
     }
 }
 
-/// The same, with somebody to ask, who writes these programs.
+/// Adds a delegate whose model answers with these programs.
 pub(crate) fn with_delegate(mut task: Task, name: &str, programs: &[&str]) -> Task {
     let mut inner = self::task(programs);
     inner.name = format!("{}.{name}", task.name);

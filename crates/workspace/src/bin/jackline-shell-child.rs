@@ -1,6 +1,6 @@
-//! The supervisor of commands as a program of its own, for whoever embeds the
-//! tools and does not want to be started again itself.
+//! The command supervisor as a separate program. An application that embeds the workspace tools
+//! uses it if its own program can't act as the supervisor.
 
 fn main() -> std::process::ExitCode {
-    jackline_workspace::shell::child()
+    jackline_workspace::shell::supervisor_main()
 }

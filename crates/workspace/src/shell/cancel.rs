@@ -1,21 +1,21 @@
-//! A command that somebody else ends: whoever runs it is asked while it runs.
+//! Lets the caller cancel a running command.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Asked now and then whether a command is to end; by default nobody ends it.
+/// A function that tells whether a command must be cancelled; by default there is none.
 #[derive(Clone, Default)]
-pub struct Cancel(Option<Arc<Asked>>);
+pub struct CancelSignal(Option<Arc<CancelProbe>>);
 
-type Asked = dyn Fn() -> bool + Send + Sync;
+type CancelProbe = dyn Fn() -> bool + Send + Sync;
 
-impl Cancel {
-    /// Ends commands once this is true.
-    pub fn when(is_over: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(is_over)))
+impl CancelSignal {
+    /// Cancels commands once the function returns true.
+    pub fn when(is_cancelled: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(is_cancelled)))
     }
 
-    /// Ends commands once this is true, or the other.
+    /// Cancels commands once this or the other returns true.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         match (&self.0, &other.0) {
@@ -28,23 +28,23 @@ impl Cancel {
         }
     }
 
-    /// Whether somebody may end the command.
+    /// Whether there is a function to call.
     pub(super) fn is_possible(&self) -> bool {
         self.0.is_some()
     }
 
-    pub(super) fn is_over(&self) -> bool {
-        self.0.as_ref().is_some_and(|is_over| is_over())
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.0.as_ref().is_some_and(|is_cancelled| is_cancelled())
     }
 }
 
-impl fmt::Debug for Cancel {
+impl fmt::Debug for CancelSignal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.is_possible() { "Cancel" } else { "Cancel(nobody)" })
+        f.write_str(if self.is_possible() { "CancelSignal" } else { "CancelSignal(none)" })
     }
 }
 
-impl PartialEq for Cancel {
+impl PartialEq for CancelSignal {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             (Some(ours), Some(theirs)) => Arc::ptr_eq(ours, theirs),
@@ -53,4 +53,4 @@ impl PartialEq for Cancel {
     }
 }
 
-impl Eq for Cancel {}
+impl Eq for CancelSignal {}

@@ -1,8 +1,8 @@
-//! Keeps a command from writing outside of the workspace, where the kernel can.
+//! Prevents a command from writing outside of the workspace, if the kernel supports it (Landlock).
 //!
-//! The rules hold for the thread that takes them and for all it starts. The
-//! supervisor takes them on a thread that only starts the shell, and stays free
-//! itself; so a command can't send a signal to the one who is to end it.
+//! The rules apply to the thread that sets them and to every process it starts. The supervisor sets
+//! them on a thread that only starts the shell, so the supervisor itself stays unrestricted. The
+//! command then can't send signals to the supervisor that must end it.
 
 use std::path::{Path, PathBuf};
 
@@ -11,13 +11,13 @@ use landlock::{
     RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 
-use super::{Confine, Confinement};
+use super::{ConfineMode, Confinement};
 
-/// The newest rules that are asked for; an older kernel keeps what it knows.
-const RULES: ABI = ABI::V6;
+/// The newest version of the rules. An older kernel applies the rules that it supports.
+const LANDLOCK_ABI: ABI = ABI::V6;
 
-/// Devices that nobody is hurt by: writing there writes nothing, or to a terminal.
-const DEVICES: [&str; 9] = [
+/// Harmless devices: writing to them writes nothing, or only to a terminal or to memory.
+const HARMLESS_DEVICES: [&str; 9] = [
     "/dev/null",
     "/dev/zero",
     "/dev/full",
@@ -29,18 +29,18 @@ const DEVICES: [&str; 9] = [
     "/dev/shm",
 ];
 
-/// Confines the calling thread and all it starts from now on.
-pub(super) fn confine(
-    how: Confine,
+/// Confines the calling thread and every process that it starts from now on.
+pub(super) fn confine_thread(
+    how: ConfineMode,
     workspace: &Path,
     writable: &[PathBuf],
 ) -> Result<Confinement, String> {
     let level = match how {
-        Confine::Off => return Ok(Confinement::None),
-        Confine::WherePossible => CompatLevel::BestEffort,
-        Confine::Required => CompatLevel::HardRequirement,
+        ConfineMode::Off => return Ok(Confinement::None),
+        ConfineMode::WherePossible => CompatLevel::BestEffort,
+        ConfineMode::Required => CompatLevel::HardRequirement,
     };
-    match restrict(level, workspace, writable) {
+    match apply_rules(level, workspace, writable) {
         Ok(RulesetStatus::FullyEnforced) => Ok(Confinement::Full),
         Ok(RulesetStatus::PartiallyEnforced) => Ok(Confinement::Partial),
         Ok(RulesetStatus::NotEnforced) => Ok(Confinement::None),
@@ -48,22 +48,22 @@ pub(super) fn confine(
     }
 }
 
-fn restrict(
+fn apply_rules(
     level: CompatLevel,
     workspace: &Path,
     writable: &[PathBuf],
 ) -> Result<RulesetStatus, RulesetError> {
-    let access = AccessFs::from_write(RULES);
+    let access = AccessFs::from_write(LANDLOCK_ABI);
     let temporary = std::env::temp_dir();
-    let places = [workspace, Path::new("/tmp"), &temporary];
-    let places = places.into_iter().chain(writable.iter().map(PathBuf::as_path));
-    let places = places.chain(DEVICES.iter().map(Path::new));
+    let paths = [workspace, Path::new("/tmp"), &temporary];
+    let paths = paths.into_iter().chain(writable.iter().map(PathBuf::as_path));
+    let paths = paths.chain(HARMLESS_DEVICES.iter().map(Path::new));
     let ruleset = Ruleset::default()
         .set_compatibility(level)
         .handle_access(access)?
         .scope(Scope::Signal)?
         .create()?
-        // A place that is not there needs no rule.
-        .add_rules(path_beneath_rules(places, access))?;
+        // A missing directory needs no rule.
+        .add_rules(path_beneath_rules(paths, access))?;
     Ok(ruleset.restrict_self()?.ruleset)
 }

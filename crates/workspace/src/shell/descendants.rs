@@ -1,8 +1,8 @@
-//! Finds and ends what a command started, however far it went.
+//! Finds and ends all processes that a command started.
 //!
-//! The supervisor adopts whoever loses a parent below it. So a process that
-//! forks twice, begins a session of its own or takes another name is still below
-//! us, and when there is no child left to wait for, nobody is.
+//! The supervisor adopts every process below it whose parent ended. So a process that forks twice,
+//! starts its own session or changes its name is still a descendant. Once there is no child left to
+//! wait for, no descendant is left.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,28 +17,29 @@ use rustix::process::{
 
 use crate::time::boot_ms;
 
-/// How long is tried: what the kernel itself does not let go is not waited for.
+/// How long processes are killed repeatedly. A process that the kernel does not release is given
+/// up.
 const END_MS: u64 = 5000;
 
-/// How long is waited between two looks.
-const TICK: Duration = Duration::from_millis(1);
+/// The delay between two checks.
+const KILL_TICK: Duration = Duration::from_millis(1);
 
-/// A process, as the kernel tells of it.
+/// A process, as `/proc` describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Process {
+struct ProcessStat {
     pid: i32,
-    /// When it was started: with it, a number is a process and no other.
+    /// The start time: together with the id, it identifies the process even if the id is reused.
     started: u64,
     parent: i32,
     session: i32,
     ended: bool,
 }
 
-impl Process {
+impl ProcessStat {
     fn read(pid: i32) -> Option<Self> {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
         let stat = String::from_utf8_lossy(&stat);
-        // The name of the program stands in brackets, and may hold any of them.
+        // The program name is in parentheses, and may itself contain parentheses.
         let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_ascii_whitespace();
         let ended = matches!(fields.next()?, "Z" | "X");
         let parent = fields.next()?.parse().ok()?;
@@ -50,10 +51,10 @@ impl Process {
     fn signal(self, signal: Signal) {
         let Some(pid) = Pid::from_raw(self.pid) else { return };
         match pidfd_open(pid, PidfdFlags::empty()) {
-            // It is held now; a number that went to somebody else shows.
-            Ok(held) => {
+            // The pidfd holds the process now. If the id was reused before, the start time differs.
+            Ok(pidfd) => {
                 if Self::read(self.pid).is_some_and(|now| now.started == self.started) {
-                    let _ = pidfd_send_signal(held, signal);
+                    let _ = pidfd_send_signal(pidfd, signal);
                 }
             }
             Err(Errno::NOSYS | Errno::PERM) => {
@@ -64,26 +65,26 @@ impl Process {
     }
 }
 
-/// How many processes were ended, and how many could not be.
+/// How many processes were ended, and how many could not be ended.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Count {
+pub(super) struct EndedProcesses {
     pub(super) ended: u32,
-    pub(super) left: u32,
+    pub(super) not_ended: u32,
 }
 
-/// Has this process adopt whoever loses a parent below it; where that can't be, only those who
-/// keep theirs are found later.
-pub fn adopt() {
+/// Makes this process adopt every process below it whose parent ended. Without this kernel feature,
+/// only processes whose parents still run are found later.
+pub fn adopt_orphans() {
     let _ = set_child_subreaper(Some(getpid()));
 }
 
-/// Ends everything below this process, and whom it has adopted.
-pub fn end_adopted() {
-    end_all(|_, _| {});
+/// Ends all processes below this one, including adopted ones.
+pub fn end_descendants() {
+    kill_descendants(|_, _| {});
 }
 
-/// Takes leave of children that ended; whether any is left.
-pub(super) fn reap(mut each: impl FnMut(Pid, WaitStatus)) -> bool {
+/// Reaps children that ended. Returns whether any child is left.
+pub(super) fn reap_children(mut each: impl FnMut(Pid, WaitStatus)) -> bool {
     loop {
         match wait(WaitOptions::NOHANG) {
             Ok(Some((pid, status))) => each(pid, status),
@@ -94,71 +95,75 @@ pub(super) fn reap(mut each: impl FnMut(Pid, WaitStatus)) -> bool {
     }
 }
 
-/// Sends a signal to everything below this process.
+/// Sends a signal to all processes below this one.
 pub(super) fn signal_all(signal: Signal) {
-    below(getpid()).into_iter().for_each(|process| process.signal(signal));
+    descendants_of(getpid()).into_iter().for_each(|process| process.signal(signal));
 }
 
-/// Ends everything below this process.
-pub(super) fn end_all(mut each: impl FnMut(Pid, WaitStatus)) -> Count {
+/// Kills all processes below this one.
+pub(super) fn kill_descendants(mut each: impl FnMut(Pid, WaitStatus)) -> EndedProcesses {
     let until = boot_ms().saturating_add(END_MS);
-    let mut met = BTreeSet::new();
-    while reap(&mut each) {
-        let alive: Vec<Process> = below(getpid()).into_iter().filter(|one| !one.ended).collect();
+    let mut killed = BTreeSet::new();
+    while reap_children(&mut each) {
+        let alive: Vec<ProcessStat> =
+            descendants_of(getpid()).into_iter().filter(|one| !one.ended).collect();
         for process in &alive {
-            met.insert((process.pid, process.started));
+            killed.insert((process.pid, process.started));
             process.signal(Signal::KILL);
         }
         if boot_ms() >= until {
             let left = u32::try_from(alive.len()).unwrap_or(u32::MAX);
-            return Count { ended: count(&met).saturating_sub(left), left };
+            return EndedProcesses {
+                ended: process_count(&killed).saturating_sub(left),
+                not_ended: left,
+            };
         }
-        sleep(TICK);
+        sleep(KILL_TICK);
     }
-    Count { ended: count(&met), left: 0 }
+    EndedProcesses { ended: process_count(&killed), not_ended: 0 }
 }
 
-/// Ends whoever is in a session. This is for a supervisor that was ended itself:
-/// what it had adopted is below somebody else now.
-pub(super) fn end_session(leader: Pid) {
+/// Kills all processes of a session. This is for a supervisor that was killed: another process has
+/// adopted its descendants.
+pub(super) fn kill_session(leader: Pid) {
     let session = leader.as_raw_nonzero().get();
     let until = boot_ms().saturating_add(END_MS);
     loop {
-        let mut processes = all();
+        let mut processes = all_processes();
         processes.retain(|process| process.session == session && !process.ended);
         if processes.is_empty() || boot_ms() >= until {
             return;
         }
         processes.into_iter().for_each(|process| process.signal(Signal::KILL));
-        sleep(TICK);
+        sleep(KILL_TICK);
     }
 }
 
-fn count(met: &BTreeSet<(i32, u64)>) -> u32 {
-    u32::try_from(met.len()).unwrap_or(u32::MAX)
+fn process_count(killed: &BTreeSet<(i32, u64)>) -> u32 {
+    u32::try_from(killed.len()).unwrap_or(u32::MAX)
 }
 
-fn below(above: Pid) -> Vec<Process> {
-    let all = all();
-    let mut known = BTreeSet::from([above.as_raw_nonzero().get()]);
+fn descendants_of(above: Pid) -> Vec<ProcessStat> {
+    let all = all_processes();
+    let mut ancestors = BTreeSet::from([above.as_raw_nonzero().get()]);
     let mut found = Vec::new();
-    // A number says nothing about age, so a child may stand before its parent.
+    // Process ids can be reused, so a child may be listed before its parent.
     loop {
-        let before = known.len();
+        let before = ancestors.len();
         for process in &all {
-            if known.contains(&process.parent) && known.insert(process.pid) {
+            if ancestors.contains(&process.parent) && ancestors.insert(process.pid) {
                 found.push(*process);
             }
         }
-        if known.len() == before {
+        if ancestors.len() == before {
             return found;
         }
     }
 }
 
-fn all() -> Vec<Process> {
+fn all_processes() -> Vec<ProcessStat> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let names = entries.flatten().map(|entry| entry.file_name());
     let pids = names.filter_map(|name| name.to_str()?.parse().ok());
-    pids.filter_map(Process::read).collect()
+    pids.filter_map(ProcessStat::read).collect()
 }

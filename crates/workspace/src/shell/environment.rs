@@ -1,24 +1,24 @@
-//! Which variables a command gets.
+//! Decides which environment variables a command gets.
 //!
-//! Nobody knows what a build needs, so it gets what we got, but for what looks
-//! like a secret by its name or is known to be one, and with the words that keep programs from waiting
-//! for a person.
+//! A build may need any variable, so a command gets all of them except secrets: those with a name
+//! that looks like one, and those that are listed as hidden. Additional variables prevent programs
+//! from waiting for user input.
 
 use std::ffi::{OsStr, OsString};
 use std::process::Command;
 
-/// Parts of names that secrets have.
-const SECRET: [&str; 7] =
+/// Parts of variable names that indicate a secret.
+const SECRET_NAME_PARTS: [&str; 7] =
     ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY"];
 
-/// Words of names that secrets have, if they stand between underscores.
-const SECRET_WORDS: [&str; 5] = ["AUTH", "KEY", "KEYS", "PASS", "PWD"];
+/// Words of variable names that indicate a secret, if underscores separate them.
+const SECRET_NAME_WORDS: [&str; 5] = ["AUTH", "KEY", "KEYS", "PASS", "PWD"];
 
-/// Names that only look like it.
-const HARMLESS: [&str; 3] = ["PWD", "OLDPWD", "SSH_AUTH_SOCK"];
+/// Names that match the lists above but are no secrets.
+const HARMLESS_NAMES: [&str; 3] = ["PWD", "OLDPWD", "SSH_AUTH_SOCK"];
 
-/// Nobody is there to answer, and nothing draws.
-const QUIET: [(&str, &str); 5] = [
+/// Variables that prevent prompts and terminal output.
+const NON_INTERACTIVE: [(&str, &str); 5] = [
     ("TERM", "dumb"),
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
@@ -26,9 +26,9 @@ const QUIET: [(&str, &str); 5] = [
     ("DEBIAN_FRONTEND", "noninteractive"),
 ];
 
-/// Gives the command the variables it may have: those in `passed` although they look like
-/// secrets, and none of those in `hidden`.
-pub(super) fn give(command: &mut Command, passed: &[String], hidden: &[String]) {
+/// Sets the variables of the command: those in `passed` although they look like secrets, and none
+/// of those in `hidden`.
+pub(super) fn set_variables(command: &mut Command, passed: &[String], hidden: &[String]) {
     for name in std::env::vars_os().map(|(name, _)| name).filter(is_secret) {
         if !passed.iter().any(|passed| OsStr::new(passed) == name) {
             command.env_remove(name);
@@ -37,14 +37,14 @@ pub(super) fn give(command: &mut Command, passed: &[String], hidden: &[String]) 
     for name in hidden {
         command.env_remove(name);
     }
-    command.envs(QUIET);
+    command.envs(NON_INTERACTIVE);
 }
 
 fn is_secret(name: &OsString) -> bool {
     let name = name.to_string_lossy().to_ascii_uppercase();
-    !HARMLESS.contains(&name.as_str())
-        && (SECRET.iter().any(|part| name.contains(part))
-            || name.split('_').any(|word| SECRET_WORDS.contains(&word)))
+    !HARMLESS_NAMES.contains(&name.as_str())
+        && (SECRET_NAME_PARTS.iter().any(|part| name.contains(part))
+            || name.split('_').any(|word| SECRET_NAME_WORDS.contains(&word)))
 }
 
 #[cfg(test)]
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_secrets_are_known() {
+    fn variable_names_of_secrets_are_recognised() {
         for name in ["ANTHROPIC_API_KEY", "github_token", "DB_PASSWORD", "AWS_SECRET_ACCESS_KEY"] {
             assert!(is_secret(&name.into()), "{name}");
         }

@@ -1,8 +1,7 @@
-//! A layer over the workspace that takes what a command writes, where the kernel has one.
+//! An overlay layer that receives the writes of a command, if the kernel supports it.
 //!
-//! The supervisor gets a view of the file systems of its own, in which an overlay lies over
-//! the workspace. So the command changes nothing there; what it would have
-//! changed lies in a directory of the attempt when it has ended.
+//! The supervisor enters its own mount namespace and mounts an overlay on the workspace. So the
+//! command changes nothing there. After it ended, a directory of the attempt contains its changes.
 
 use std::ffi::CString;
 use std::fs::{self, Permissions};
@@ -18,55 +17,55 @@ use rustix::process::{getgid, getuid};
 use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 
-/// What the names of layers begin with.
-pub(crate) const LAYER: &str = "layer";
+/// The prefix of the names of layer directories.
+pub(crate) const LAYER_PREFIX: &str = "layer";
 
-/// The directories of a layer.
+/// The directories of one overlay layer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Layers {
-    /// What a command has written.
+pub(crate) struct LayerPaths {
+    /// Contains the files that the command wrote.
     pub(crate) upper: PathBuf,
-    /// For the kernel.
+    /// The work directory that the kernel needs.
     work: PathBuf,
 }
 
-/// A layer on the disk, as long as it is needed.
-pub(crate) struct Laid {
-    pub(crate) layers: Layers,
+/// A layer on disk. It is removed when it is dropped.
+pub(crate) struct CommandLayer {
+    pub(crate) paths: LayerPaths,
     directory: PathBuf,
 }
 
-impl Laid {
-    /// Makes one in a directory that is not there yet.
+impl CommandLayer {
+    /// Creates a layer in a directory that does not exist yet.
     pub(crate) fn new(directory: PathBuf) -> io::Result<Self> {
-        let layers = Layers { upper: directory.join("upper"), work: directory.join("work") };
+        let layers = LayerPaths { upper: directory.join("upper"), work: directory.join("work") };
         fs::create_dir_all(&layers.upper)?;
         fs::create_dir_all(&layers.work)?;
-        Ok(Self { layers, directory })
+        Ok(Self { paths: layers, directory })
     }
 }
 
-impl Drop for Laid {
+impl Drop for CommandLayer {
     fn drop(&mut self) {
-        clear(&self.directory);
+        remove_tree(&self.directory);
     }
 }
 
-/// Removes what a process has left in a directory that was killed.
-pub(crate) fn clear_left(directory: &Path) {
+/// Removes the layers that a killed process left in a directory.
+pub(crate) fn remove_stale_layers(directory: &Path) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        if entry.file_name().as_bytes().starts_with(LAYER.as_bytes()) {
-            clear(&entry.path());
+        if entry.file_name().as_bytes().starts_with(LAYER_PREFIX.as_bytes()) {
+            remove_tree(&entry.path());
         }
     }
 }
 
-/// Removes a directory with everything, whatever modes a command has left there.
-fn clear(directory: &Path) {
+/// Removes a directory tree, even if a command changed its modes.
+fn remove_tree(directory: &Path) {
     let _ = fs::set_permissions(directory, Permissions::from_mode(0o700));
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            clear(&entry.path());
+            remove_tree(&entry.path());
         } else {
             let _ = fs::remove_file(entry.path());
         }
@@ -74,23 +73,23 @@ fn clear(directory: &Path) {
     let _ = fs::remove_dir(directory);
 }
 
-/// Lays it over the directory that this process is in, for this process and all that it
-/// starts. There may be only one thread. Where that fails, nothing is to be run here.
-pub(super) fn enter(layers: &Layers) -> io::Result<()> {
+/// Mounts the layer on the current directory, for this process and the processes that it starts.
+/// There must be a single thread. If it fails, the command must not be run here.
+pub(super) fn mount_layer(layers: &LayerPaths) -> io::Result<()> {
     let root = std::env::current_dir()?;
     let mounts = fs::read("/proc/self/mountinfo")?;
-    // What is mounted in the workspace would not be seen through the layer.
-    if has_mounts(&mounts, &root) || layers.upper.starts_with(&root) {
+    // File systems that are mounted inside the workspace would be invisible through the layer.
+    if has_mounts_below(&mounts, &root) || layers.upper.starts_with(&root) {
         return Err(io::ErrorKind::Unsupported.into());
     }
-    unshare()?;
+    enter_mount_namespace()?;
     mount_change("/", MountPropagationFlags::REC | MountPropagationFlags::PRIVATE)?;
     let open = |path: &Path| -> io::Result<OwnedFd> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(openat(CWD, path, flags, Mode::empty())?)
     };
     let (lower, upper, work) = (open(&root)?, open(&layers.upper)?, open(&layers.work)?);
-    // By their numbers, because a path may hold what separates options.
+    // The options use descriptor numbers, because a path may contain the separators of options.
     let options = format!(
         "lowerdir=/proc/self/fd/{},upperdir=/proc/self/fd/{},workdir=/proc/self/fd/{},userxattr",
         lower.as_raw_fd(),
@@ -101,9 +100,9 @@ pub(super) fn enter(layers: &Layers) -> io::Result<()> {
     std::env::set_current_dir(&root)
 }
 
-/// Takes a view of the file systems of our own; as nobody in particular, if need be.
+/// Enters a new mount namespace; without privileges, also a new user namespace.
 #[expect(deprecated, reason = "what makes it unsafe is a flag that is not used here")]
-fn unshare() -> io::Result<()> {
+fn enter_mount_namespace() -> io::Result<()> {
     if rustix::thread::unshare(UnshareFlags::NEWNS).is_ok() {
         return Ok(());
     }
@@ -114,8 +113,8 @@ fn unshare() -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
 }
 
-/// Whether something is mounted below a directory. Blanks in a path are written as `\040`.
-fn has_mounts(mounts: &[u8], root: &Path) -> bool {
+/// Whether something is mounted below a directory. `mountinfo` writes spaces in paths as `\040`.
+fn has_mounts_below(mounts: &[u8], root: &Path) -> bool {
     let root: Vec<u8> = root
         .as_os_str()
         .as_bytes()
@@ -138,10 +137,10 @@ mod tests {
     #[test]
     fn a_mount_in_the_workspace_is_found_and_others_are_not() {
         let mounts = b"1 2 0:1 / / rw - a b\n1 2 0:1 / /home/dana/my\\040work/data rw - a b\n";
-        assert!(has_mounts(mounts, Path::new("/home/dana/my work")));
-        assert!(has_mounts(mounts, Path::new("/home")));
+        assert!(has_mounts_below(mounts, Path::new("/home/dana/my work")));
+        assert!(has_mounts_below(mounts, Path::new("/home")));
         for root in ["/home/dana/my", "/home/dana/my work/data", "/srv"] {
-            assert!(!has_mounts(mounts, Path::new(root)), "{root}");
+            assert!(!has_mounts_below(mounts, Path::new(root)), "{root}");
         }
     }
 }

@@ -1,18 +1,18 @@
-//! Paths within the workspace, as an agent should name them.
+//! Makes absolute paths in output relative to the workspace.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The names of a workspace: as it was given, and where that leads.
+/// The absolute paths of a workspace: as it was given, and with links resolved.
 #[derive(Debug)]
-pub struct Roots {
+pub struct WorkspaceRoots {
     canonical: PathBuf,
-    /// The longest first: one may begin with the other.
-    names: Vec<String>,
+    /// The longest path first, because one may be a prefix of the other.
+    path_prefixes: Vec<String>,
 }
 
-impl Roots {
-    /// The names of a directory that is there.
+impl WorkspaceRoots {
+    /// Resolves the paths of an existing directory.
     pub fn new(root: &Path) -> io::Result<Self> {
         let canonical = root.canonicalize()?;
         if !canonical.is_dir() {
@@ -26,43 +26,43 @@ impl Roots {
             .collect();
         names.sort_by_key(|name| std::cmp::Reverse(name.len()));
         names.dedup();
-        Ok(Self { canonical, names })
+        Ok(Self { canonical, path_prefixes: names })
     }
 
-    /// Where it really is.
+    /// The path with links resolved.
     pub fn canonical(&self) -> &Path {
         &self.canonical
     }
 
-    /// The text, with paths beneath the workspace relative to it.
+    /// The text, with paths in the workspace made relative to it.
     pub fn relative(&self, text: &str) -> String {
-        self.names.iter().fold(text.to_owned(), |text, name| relative(&text, name))
+        self.path_prefixes.iter().fold(text.to_owned(), |text, name| make_relative(&text, name))
     }
 }
 
-fn relative(text: &str, root: &str) -> String {
-    let mut made = String::with_capacity(text.len());
+fn make_relative(text: &str, root: &str) -> String {
+    let mut result = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(root) {
-        made.push_str(before);
+        result.push_str(before);
         rest = after;
         let below = after.strip_prefix('/');
-        if is_longer(&made) || (below.is_none() && after.starts_with(is_in_name)) {
-            made.push_str(root);
+        if is_inside_path(&result) || (below.is_none() && after.starts_with(is_name_char)) {
+            result.push_str(root);
         } else if let Some(below) = below {
-            made.push_str(if below.starts_with(is_in_name) { "" } else { "./" });
+            result.push_str(if below.starts_with(is_name_char) { "" } else { "./" });
             rest = below;
         } else {
-            made.push('.');
+            result.push('.');
         }
     }
-    made.push_str(rest);
-    made
+    result.push_str(rest);
+    result
 }
 
-/// Whether a path began before: another place has the same name below it.
-fn is_longer(before: &str) -> bool {
-    let begins = before.rfind(|letter: char| !is_in_name(letter) && letter != '/');
+/// Whether the root is only a part of a longer path, such as `/other/workspace/root`.
+fn is_inside_path(before: &str) -> bool {
+    let begins = before.rfind(|letter: char| !is_name_char(letter) && letter != '/');
     let word = match begins.and_then(|at| before.split_at_checked(at)) {
         Some((_, word)) => word,
         None => before,
@@ -70,14 +70,14 @@ fn is_longer(before: &str) -> bool {
     word.contains('/')
 }
 
-/// Whether a letter usually is part of a name.
-fn is_in_name(letter: char) -> bool {
+/// Whether the character is usually part of a file name.
+fn is_name_char(letter: char) -> bool {
     letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | '~' | '@' | '+' | '%')
 }
 
 #[cfg(test)]
 mod tests {
-    use super::relative;
+    use super::make_relative;
 
     #[test]
     fn paths_beneath_the_root_lose_it() {
@@ -90,14 +90,14 @@ mod tests {
             ("/w/r/.git", ".git"),
             ("/w/r\n", ".\n"),
         ] {
-            assert_eq!(relative(text, "/w/r"), expected);
+            assert_eq!(make_relative(text, "/w/r"), expected);
         }
     }
 
     #[test]
-    fn other_paths_stay_as_they_are() {
+    fn other_paths_are_not_changed() {
         for text in ["/w/rest/a", "/x/w/r/a", "/w/r-2", "file:///w/r/a", "w/r", "/w/r.old", ""] {
-            assert_eq!(relative(text, "/w/r"), text);
+            assert_eq!(make_relative(text, "/w/r"), text);
         }
     }
 }

@@ -1,25 +1,25 @@
-//! What a tool and the supervisor of its command tell each other, a line each.
+//! The protocol between the tool and the command supervisor: one JSON object per line.
 //!
-//! The request comes on the supervisor's standard input, which stays open: when
-//! it closes, the command is to end. Reports go to its standard output. Its
-//! standard error is the command's output, and it writes nothing there itself.
+//! The request arrives on the supervisor's standard input. When the input closes, the command must
+//! end. Reports go to standard output. Standard error is the output of the command; the supervisor
+//! itself writes nothing there.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::layers::Layers;
-use super::{Confine, Confinement};
+use super::layers::LayerPaths;
+use super::{ConfineMode, Confinement};
 
-/// What the first report says, so that no other program is taken for a supervisor.
-pub(super) const PROGRAM: &str = "jackline-shell-child-1";
+/// The first report contains this name, so that no other program is taken for a supervisor.
+pub(super) const PROTOCOL_NAME: &str = "jackline-shell-child-1";
 
-/// The longest line of either side: a command, every byte of it escaped, and paths.
+/// The maximum length of a line: a command with every byte escaped, and paths.
 pub(super) const LINE_BYTES_MAX: u64 = 2 << 20;
 
-/// What is to be run. The workspace is the directory that the supervisor is in.
+/// The command to run. The workspace is the current directory of the supervisor.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Request {
+pub(super) struct CommandRequest {
     pub(super) command: String,
     pub(super) shell: PathBuf,
     pub(super) timeout_ms: u64,
@@ -27,23 +27,23 @@ pub(super) struct Request {
     pub(super) writable: Vec<PathBuf>,
     pub(super) environment: Vec<String>,
     pub(super) hidden: Vec<String>,
-    pub(super) confine: Confine,
-    /// Where what it writes goes instead of the workspace.
-    pub(super) layers: Option<Layers>,
+    pub(super) confine: ConfineMode,
+    /// The overlay layer that receives the writes of the command.
+    pub(super) layers: Option<LayerPaths>,
 }
 
-/// What a supervisor says: who it is, and how it ended.
+/// A report of the supervisor: its name first, then the result.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Report {
+pub(super) enum SupervisorReport {
     Hello(String),
-    Ended(Ended),
-    Failed(Failure),
+    Ended(CommandEnd),
+    Failed(CommandStartFailure),
 }
 
-/// How a command ended.
+/// How the command ended.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Ended {
+pub(super) struct CommandEnd {
     pub(super) exit_code: Option<i32>,
     pub(super) signal: Option<i32>,
     pub(super) timed_out: bool,
@@ -52,10 +52,10 @@ pub(super) struct Ended {
     pub(super) confinement: Confinement,
 }
 
-/// Why it was never run.
+/// Why the command was not started.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Failure {
+pub(super) enum CommandStartFailure {
     ShellMissing,
     NotConfined(String),
     NotLayered,

@@ -1,109 +1,116 @@
-//! What undoing would do, without doing it.
+//! Computes what undoing would do, without doing it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::log::{Log, Told};
-use super::points::{Point, Points};
-use super::{Image, UndoError, image};
+use super::log::{UndoLog, UndoLogContents};
+use super::points::{UndoPoint, UndoPoints};
+use super::{PathImage, UndoError, path_image};
 use crate::jail::Jail;
 
-/// What would become of one path.
+/// What undoing would do to one path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Would {
-    /// What was there is put back.
-    PutBack,
-    /// Nothing was there, so it is taken away.
-    TakeAway,
-    /// It stays: somebody else has changed it since.
-    KeepChanged,
-    /// It stays away: somebody else has removed it since.
-    KeepGone,
-    /// It stays: there is something in it that was not there.
-    KeepFilled,
+pub enum UndoEffect {
+    /// It restores the previous state.
+    Restore,
+    /// It removes the path, because nothing was there before.
+    Remove,
+    /// It leaves the path alone, because another program has changed it since.
+    LeaveChanged,
+    /// It does not recreate the path, because another program has removed it since.
+    LeaveRemoved,
+    /// It leaves the directory, because it contains new entries.
+    LeaveFilled,
 }
 
-/// One path, and what would become of it.
+/// One path, and what undoing would do to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct UndoStep {
     /// The path, relative to the root.
     pub path: String,
-    /// What would become of it.
-    pub would: Would,
-    /// Where that lies which was there, if it was a file.
+    /// The effect on the path.
+    pub effect: UndoEffect,
+    /// The copy of the previous file.
     pub copy: Option<PathBuf>,
-    /// Whether somebody else has put that there between two calls.
-    pub is_moved: bool,
-    /// Where that lies which was there at first, if it was a file and something else is put
-    /// back.
-    pub first: Option<PathBuf>,
+    /// Whether another program changed the path between two calls.
+    pub is_changed_between: bool,
+    /// The copy of the very first file, if undoing restores a later state.
+    pub first_copy: Option<PathBuf>,
 }
 
-/// What undoing would do.
+/// The effects of undoing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Plan {
-    /// What the paths are relative to.
+pub struct UndoPlan {
+    /// The directory that the paths are relative to.
     pub root: PathBuf,
-    /// What is not as it was, in the order in which it would be undone.
-    pub steps: Vec<Step>,
-    /// What was not kept, and why.
+    /// The paths that differ from their previous state, in the order of undoing.
+    pub steps: Vec<UndoStep>,
+    /// The files that were not copied, with the reasons.
     pub not_kept: Vec<(String, String)>,
-    /// Lines of the log that nobody can read.
+    /// How many lines of the log can't be parsed.
     pub unreadable: usize,
-    /// Whether the log was full, so that nothing is known of what came later.
+    /// Whether the log was full, so that later changes are not recorded.
     pub is_full: bool,
 }
 
-/// Looks at what undoing would do.
-pub fn plan(directory: &Path) -> Result<Plan, UndoError> {
-    let told = Log::read(directory)?;
-    let jail = Jail::open(&told.root)?;
-    let points = Points::of(&told.entries);
-    let mut goes = BTreeSet::new();
+/// Computes what undoing would do.
+pub fn plan_undo(directory: &Path) -> Result<UndoPlan, UndoError> {
+    let contents = UndoLog::read(directory)?;
+    let jail = Jail::open(&contents.root)?;
+    let points = UndoPoints::of(&contents.entries);
+    let mut removed = BTreeSet::new();
     let mut steps = Vec::new();
-    for point in points.order.iter().rev() {
-        let Some(would) = would(&jail, &told.root, point, &goes)? else { continue };
-        if would == Would::TakeAway {
-            goes.insert(told.root.join(point.path));
+    for point in points.in_order.iter().rev() {
+        let Some(would) = effect_of(&jail, &contents.root, point, &removed)? else { continue };
+        if would == UndoEffect::Remove {
+            removed.insert(contents.root.join(point.path));
         }
-        let lies = |image: &Image, copy: usize| {
-            matches!(image, Image::File { .. }).then(|| directory.join(copy.to_string()))
+        let path_of_copy = |image: &PathImage, copy: usize| {
+            matches!(image, PathImage::File { .. }).then(|| directory.join(copy.to_string()))
         };
-        let first = point.first.and_then(|(image, copy)| lies(image, copy));
-        let copy = lies(point.before, point.copy).filter(|_| point.text.is_none());
-        let is_moved = point.first.is_some();
-        steps.push(Step { path: point.path.to_owned(), would, copy, is_moved, first });
+        let first = point.first_state.and_then(|(image, copy)| path_of_copy(image, copy));
+        let copy = path_of_copy(point.before, point.copy).filter(|_| point.text.is_none());
+        let is_moved = point.first_state.is_some();
+        steps.push(UndoStep {
+            path: point.path.to_owned(),
+            effect: would,
+            copy,
+            is_changed_between: is_moved,
+            first_copy: first,
+        });
     }
     let owned = |(path, why): &(&str, &str)| ((*path).to_owned(), (*why).to_owned());
     let not_kept = points.not_kept.iter().map(owned).collect();
-    let Told { root, unreadable, is_full, .. } = told;
-    Ok(Plan { root, steps, not_kept, unreadable, is_full })
+    let UndoLogContents { root, unreadable, is_full, .. } = contents;
+    Ok(UndoPlan { root, steps, not_kept, unreadable, is_full })
 }
 
-/// What would become of a path; nothing where it is as it was.
-fn would(
+/// The effect of undoing on a path; `None` if its state is the previous one.
+fn effect_of(
     jail: &Jail,
     root: &Path,
-    point: &Point<'_>,
-    goes: &BTreeSet<PathBuf>,
-) -> Result<Option<Would>, UndoError> {
-    let now = image::look(jail, point.path)?;
-    if now.is_like(point.before) {
+    point: &UndoPoint<'_>,
+    removed: &BTreeSet<PathBuf>,
+) -> Result<Option<UndoEffect>, UndoError> {
+    let now = path_image::read_image(jail, point.path)?;
+    if now.is_same_as(point.before) {
         return Ok(None);
     }
-    Ok(Some(if !point.becomes.iter().any(|image| now.is_like(image)) {
-        if now == Image::Missing { Would::KeepGone } else { Would::KeepChanged }
-    } else if matches!(now, Image::Directory { .. }) && is_filled(&root.join(point.path), goes) {
-        Would::KeepFilled
-    } else if *point.before == Image::Missing {
-        Would::TakeAway
+    Ok(Some(if !point.becomes.iter().any(|image| now.is_same_as(image)) {
+        if now == PathImage::Missing { UndoEffect::LeaveRemoved } else { UndoEffect::LeaveChanged }
+    } else if matches!(now, PathImage::Directory { .. })
+        && has_other_entries(&root.join(point.path), removed)
+    {
+        UndoEffect::LeaveFilled
+    } else if *point.before == PathImage::Missing {
+        UndoEffect::Remove
     } else {
-        Would::PutBack
+        UndoEffect::Restore
     }))
 }
 
-/// Whether there is something in a directory that does not go.
-fn is_filled(directory: &Path, goes: &BTreeSet<PathBuf>) -> bool {
+/// Whether a directory contains an entry that undoing would not remove.
+fn has_other_entries(directory: &Path, removed: &BTreeSet<PathBuf>) -> bool {
     let entries = std::fs::read_dir(directory).into_iter().flatten();
-    entries.flatten().any(|entry| !goes.contains(&entry.path()))
+    entries.flatten().any(|entry| !removed.contains(&entry.path()))
 }

@@ -1,76 +1,79 @@
-//! What a log comes to: each path once, with what is to be put back there.
+//! Reduces an undo log to one entry per path, with the state to restore.
 
 use std::collections::BTreeMap;
 
-use super::Image;
-use super::log::Entry;
+use super::PathImage;
+use super::log::UndoLogEntry;
 
-/// One path, and what is to be put back there.
-pub(super) struct Point<'l> {
+/// One path and the state to restore.
+pub(super) struct UndoPoint<'l> {
     pub(super) path: &'l str,
-    pub(super) before: &'l Image,
-    /// The number of the copy of that.
+    pub(super) before: &'l PathImage,
+    /// The number of the copy of that state.
     pub(super) copy: usize,
-    /// That itself, where there is no copy.
+    /// The text of that state, if there is no copy.
     pub(super) text: Option<&'l str>,
-    /// What was there at first, and the number of its copy, where somebody else has put
-    /// something there in between.
-    pub(super) first: Option<(&'l Image, usize)>,
-    /// Everything that was made of it since.
-    pub(super) becomes: Vec<&'l Image>,
+    /// The very first state and the number of its copy, if another program changed the path in
+    /// between.
+    pub(super) first_state: Option<(&'l PathImage, usize)>,
+    /// All states that the calls created since.
+    pub(super) becomes: Vec<&'l PathImage>,
 }
 
-/// All of them, in the order in which they were first touched.
+/// All points, in the order in which their paths were first changed.
 #[derive(Default)]
-pub(super) struct Points<'l> {
-    pub(super) order: Vec<Point<'l>>,
-    /// Files beside a path that may have been left behind.
+pub(super) struct UndoPoints<'l> {
+    pub(super) in_order: Vec<UndoPoint<'l>>,
+    /// Temporary files that may have been left next to a path.
     pub(super) temporaries: Vec<(&'l str, &'l str)>,
-    /// What was not kept, and why.
+    /// The files that were not copied, with the reasons.
     pub(super) not_kept: Vec<(&'l str, &'l str)>,
 }
 
-impl<'l> Points<'l> {
-    /// What was undone is done with.
-    pub(super) fn of(entries: &'l [Entry]) -> Self {
-        let undone = entries.iter().rposition(|entry| matches!(entry, Entry::RolledBack));
+impl<'l> UndoPoints<'l> {
+    /// Collects the entries after the last rollback.
+    pub(super) fn of(entries: &'l [UndoLogEntry]) -> Self {
+        let undone = entries.iter().rposition(|entry| matches!(entry, UndoLogEntry::RolledBack));
         let entries = entries.get(undone.map_or(0, |at| at + 1)..).unwrap_or_default();
         let mut points = Self::default();
-        let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut index_by_path: BTreeMap<&str, usize> = BTreeMap::new();
         for entry in entries {
             match entry {
-                // Of two processes that came at once, the first has seen it as it was.
-                Entry::Before { path, image, copy, text, .. } => {
-                    known.entry(path).or_insert_with(|| {
-                        points.order.push(Point {
+                // If two processes recorded the path at the same time, the first one saw its
+                // original state.
+                UndoLogEntry::Before { path, image, copy, text, .. } => {
+                    index_by_path.entry(path).or_insert_with(|| {
+                        points.in_order.push(UndoPoint {
                             path,
                             before: image,
                             copy: *copy,
                             text: text.as_deref(),
-                            first: None,
+                            first_state: None,
                             becomes: Vec::new(),
                         });
-                        points.order.len() - 1
+                        points.in_order.len() - 1
                     });
                 }
-                Entry::Moved { path, image, copy, .. } => {
-                    if let Some(point) = known.get(&**path).and_then(|at| points.order.get_mut(*at))
+                UndoLogEntry::Moved { path, image, copy, .. } => {
+                    if let Some(point) =
+                        index_by_path.get(&**path).and_then(|at| points.in_order.get_mut(*at))
                     {
-                        point.first.get_or_insert((point.before, point.copy));
+                        point.first_state.get_or_insert((point.before, point.copy));
                         (point.before, point.copy, point.text) = (image, *copy, None);
                         point.becomes.clear();
                     }
                 }
-                Entry::Becomes { path, image, temporary } => {
-                    if let Some(point) = known.get(&**path).and_then(|at| points.order.get_mut(*at))
+                UndoLogEntry::Becomes { path, image, temporary } => {
+                    if let Some(point) =
+                        index_by_path.get(&**path).and_then(|at| points.in_order.get_mut(*at))
                     {
                         point.becomes.push(image);
                     }
                     let temporary = temporary.as_deref();
                     points.temporaries.extend(temporary.map(|name| (path.as_str(), name)));
                 }
-                Entry::NotKept { path, why } => points.not_kept.push((path, why)),
-                Entry::Committed | Entry::RolledBack => {}
+                UndoLogEntry::NotKept { path, why } => points.not_kept.push((path, why)),
+                UndoLogEntry::Committed | UndoLogEntry::RolledBack => {}
             }
         }
         points

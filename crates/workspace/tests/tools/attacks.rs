@@ -1,24 +1,24 @@
-//! Paths and links that try to get out. None does.
+//! Paths and links that try to leave the workspace. None of them may succeed.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use jackline_workspace::{Code, Limits};
+use jackline_workspace::{ToolErrorCode, WorkspaceLimits};
 use serde_json::{Value, json};
 
-use crate::Trial;
+use crate::WorkspaceTrial;
 
 const SECRET: &str = "TOP-SECRET";
 
-/// A workspace beside a directory with a secret, and links of every kind to it.
-fn besieged() -> Trial {
-    let trial = Trial::new(&[("inside.txt", "fine\n"), ("dir/deep/file.txt", "fine\n")]);
+/// A workspace next to a directory with a secret, with links of every kind to it.
+fn workspace_with_hostile_links() -> WorkspaceTrial {
+    let trial = WorkspaceTrial::new(&[("inside.txt", "fine\n"), ("dir/deep/file.txt", "fine\n")]);
     let vault = trial.outside().join("vault");
     fs::create_dir_all(vault.join("sub")).unwrap();
     fs::write(vault.join("secret.txt"), format!("{SECRET}\n")).unwrap();
     fs::write(vault.join("sub/secret.txt"), format!("{SECRET}\n")).unwrap();
-    // Its name begins like the workspace's.
+    // The name of this directory starts with the name of the workspace.
     fs::create_dir_all(trial.outside().join("work-twin")).unwrap();
     fs::write(trial.outside().join("work-twin/secret.txt"), SECRET).unwrap();
     trial.link("../vault/secret.txt", "file-link");
@@ -46,9 +46,9 @@ fn besieged() -> Trial {
     trial
 }
 
-/// Everything below a directory but the workspace itself.
-fn photograph(root: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut seen = BTreeMap::new();
+/// The contents of everything below a directory except the workspace itself.
+fn contents_outside(root: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut contents = BTreeMap::new();
     let mut todo = vec![root.to_owned()];
     while let Some(dir) = todo.pop() {
         for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
@@ -57,16 +57,16 @@ fn photograph(root: &Path) -> BTreeMap<String, Vec<u8>> {
                 continue;
             }
             let content = if path.is_dir() { b"dir".to_vec() } else { fs::read(&path).unwrap() };
-            seen.insert(path.display().to_string(), content);
+            contents.insert(path.display().to_string(), content);
             if path.is_dir() {
                 todo.push(path);
             }
         }
     }
-    seen
+    contents
 }
 
-fn paths(trial: &Trial) -> Vec<String> {
+fn paths(trial: &WorkspaceTrial) -> Vec<String> {
     let outside = trial.outside().display().to_string();
     let root = trial.root().display().to_string();
     let mut paths: Vec<String> = [
@@ -148,7 +148,7 @@ fn paths(trial: &Trial) -> Vec<String> {
     paths
 }
 
-/// The calls that a path is tried with.
+/// The calls that are tried with each path.
 fn calls(path: &str) -> [(&'static str, Value); 7] {
     [
         ("read_file", json!({ "path": path })),
@@ -162,14 +162,14 @@ fn calls(path: &str) -> [(&'static str, Value); 7] {
 }
 
 #[test]
-fn no_path_and_no_link_leads_out() {
-    let trial = besieged();
-    let before = photograph(trial.outside());
+fn no_path_and_no_link_leaves_the_workspace() {
+    let trial = workspace_with_hostile_links();
+    let before = contents_outside(trial.outside());
     let mut tried = 0;
     for path in paths(&trial) {
         for (tool, args) in calls(&path) {
             let answer = trial.call(tool, &args);
-            // Looking for a name that only exists outside must find nothing there.
+            // A search for a name that exists only outside must not find it.
             let shown = match &answer {
                 Ok(output) => {
                     let mut fields = output.structured.clone();
@@ -179,7 +179,7 @@ fn no_path_and_no_link_leads_out() {
                     fields["guidance"] = json!(null);
                     format!("{fields}")
                 }
-                // What was asked for may be repeated; anything else is a leak.
+                // An error may repeat the requested path. Any other outside name is a leak.
                 Err(error) => {
                     let guidance =
                         error.guidance.clone().map(|guidance| *guidance).unwrap_or_default();
@@ -194,12 +194,12 @@ fn no_path_and_no_link_leads_out() {
         }
     }
     assert!(tried >= 150 * 3, "only {tried} attacks");
-    assert_eq!(photograph(trial.outside()), before);
+    assert_eq!(contents_outside(trial.outside()), before);
 }
 
 #[test]
-fn escapes_have_their_own_code() {
-    let trial = besieged();
+fn an_escape_has_its_own_error_code() {
+    let trial = workspace_with_hostile_links();
     for path in [
         "../vault/secret.txt",
         "/etc/passwd",
@@ -213,37 +213,40 @@ fn escapes_have_their_own_code() {
     ] {
         assert_eq!(
             trial.code("read_file", &json!({ "path": path })),
-            Code::OutsideWorkspace,
+            ToolErrorCode::OutsideWorkspace,
             "{path}"
         );
         let write = json!({ "path": path, "content": "" });
-        assert_eq!(trial.code("write_file", &write), Code::OutsideWorkspace, "{path}");
+        assert_eq!(trial.code("write_file", &write), ToolErrorCode::OutsideWorkspace, "{path}");
     }
-    assert_eq!(trial.code("read_file", &json!({ "path": "loop-a" })), Code::TooManyLinks);
-    assert_eq!(trial.code("read_file", &json!({ "path": "a\0b" })), Code::InvalidPath);
-    assert_eq!(trial.code("read_file", &json!({ "path": "" })), Code::InvalidPath);
+    assert_eq!(trial.code("read_file", &json!({ "path": "loop-a" })), ToolErrorCode::TooManyLinks);
+    assert_eq!(trial.code("read_file", &json!({ "path": "a\0b" })), ToolErrorCode::InvalidPath);
+    assert_eq!(trial.code("read_file", &json!({ "path": "" })), ToolErrorCode::InvalidPath);
     let long = "x/".repeat(3000);
-    assert_eq!(trial.code("read_file", &json!({ "path": long })), Code::InvalidPath);
+    assert_eq!(trial.code("read_file", &json!({ "path": long })), ToolErrorCode::InvalidPath);
     assert_eq!(
         trial.code("write_file", &json!({ "path": long, "content": "" })),
-        Code::InvalidPath
+        ToolErrorCode::InvalidPath
     );
-    assert_eq!(trial.code("write_file", &json!({ "path": ".", "content": "" })), Code::IsDirectory);
+    assert_eq!(
+        trial.code("write_file", &json!({ "path": ".", "content": "" })),
+        ToolErrorCode::IsDirectory
+    );
 }
 
 #[test]
 fn a_walk_follows_no_link() {
-    let trial = besieged();
-    let found = trial.ok("search", &json!({ "pattern": SECRET }));
-    assert_eq!(found["total_matches"], 0);
-    assert!(!found["guidance"].to_string().contains("vault"), "{found}");
+    let trial = workspace_with_hostile_links();
+    let answer = trial.ok("search", &json!({ "pattern": SECRET }));
+    assert_eq!(answer["total_matches"], 0);
+    assert!(!answer["guidance"].to_string().contains("vault"), "{answer}");
     let files = trial.ok("find_files", &json!({ "glob": "*" }));
     assert_eq!(files["files"], json!(["dir/deep/file.txt", "inside.txt"]));
 }
 
 #[test]
-fn what_stays_inside_is_fine_however_it_is_written() {
-    let trial = besieged();
+fn every_path_that_stays_inside_is_accepted() {
+    let trial = workspace_with_hostile_links();
     trial.link("dir/deep", "short");
     trial.link(trial.root().join("dir"), "absolute");
     trial.link("../../inside.txt", "dir/deep/back");
@@ -263,21 +266,21 @@ fn what_stays_inside_is_fine_however_it_is_written() {
         assert_eq!(page["content"], "fine\n", "{path}");
         assert_eq!(page["path"], shown, "{path}");
     }
-    let found = trial.ok("search", &json!({ "pattern": "fine", "path": "short" }));
-    assert_eq!(found["matches"][0]["path"], "dir/deep/file.txt");
-    // A link is written through as long as it stays inside, and stays a link.
+    let answer = trial.ok("search", &json!({ "pattern": "fine", "path": "short" }));
+    assert_eq!(answer["matches"][0]["path"], "dir/deep/file.txt");
+    // A link that stays inside is written through and stays a link.
     trial.ok("write_file", &json!({ "path": "dir/deep/back", "content": "new\n" }));
     assert_eq!(fs::read_to_string(trial.root().join("inside.txt")).unwrap(), "new\n");
     assert!(trial.root().join("dir/deep/back").is_symlink());
 }
 
 #[test]
-fn a_root_may_be_named_with_dots_or_through_a_link() {
-    let trial = besieged();
+fn the_root_may_be_given_with_dots_or_through_a_link() {
+    let trial = workspace_with_hostile_links();
     let dotted = trial.root().join("dir/..");
     std::os::unix::fs::symlink(trial.root(), trial.outside().join("alias")).unwrap();
     for root in [dotted, trial.outside().join("alias")] {
-        let other = jackline_workspace::Workspace::open(&root, Limits::default()).unwrap();
+        let other = jackline_workspace::Workspace::open(&root, WorkspaceLimits::default()).unwrap();
         for path in ["inside.txt".into(), trial.root().join("inside.txt"), root.join("inside.txt")]
         {
             let page = other.call("read_file", &json!({ "path": path })).unwrap().structured;
@@ -289,15 +292,18 @@ fn a_root_may_be_named_with_dots_or_through_a_link() {
         );
     }
     assert!(
-        jackline_workspace::Workspace::open(trial.root().join("inside.txt"), Limits::default())
-            .is_err()
+        jackline_workspace::Workspace::open(
+            trial.root().join("inside.txt"),
+            WorkspaceLimits::default()
+        )
+        .is_err()
     );
 }
 
 #[test]
-fn look_alikes_are_other_files() {
-    let trial = besieged();
-    // A full stop, a slash and a dot that only look like it.
+fn similar_looking_paths_are_different_files() {
+    let trial = workspace_with_hostile_links();
+    // Characters that look like a full stop, a slash and a dot.
     for path in [
         "‥/vault/secret.txt",
         "．．/vault/secret.txt",
@@ -310,9 +316,13 @@ fn look_alikes_are_other_files() {
         "іnside.txt",
         "inside.txt\u{200b}",
     ] {
-        assert_eq!(trial.code("read_file", &json!({ "path": path })), Code::NotFound, "{path}");
+        assert_eq!(
+            trial.code("read_file", &json!({ "path": path })),
+            ToolErrorCode::NotFound,
+            "{path}"
+        );
     }
-    // One name, composed and decomposed, is two files, and both are what they are.
+    // A name in composed and in decomposed form is two different files.
     trial.put("caf\u{e9}", b"composed");
     trial.put("cafe\u{301}", b"decomposed");
     let page = trial.ok("read_file", &json!({ "path": "caf\u{e9}" }));
@@ -320,8 +330,8 @@ fn look_alikes_are_other_files() {
 }
 
 #[test]
-fn another_name_of_a_file_outside_is_not_written_through() {
-    let trial = besieged();
+fn a_hard_link_to_an_outside_file_is_not_written_through() {
+    let trial = workspace_with_hostile_links();
     let secret = trial.outside().join("vault/secret.txt");
     fs::hard_link(&secret, trial.root().join("hard")).unwrap();
     trial.ok("write_file", &json!({ "path": "hard", "content": "mine" }));
@@ -329,16 +339,16 @@ fn another_name_of_a_file_outside_is_not_written_through() {
 }
 
 #[test]
-fn a_workspace_that_is_moved_stays_the_same_directory() {
-    let trial = besieged();
+fn a_moved_workspace_stays_the_same_directory() {
+    let trial = workspace_with_hostile_links();
     let elsewhere = trial.outside().join("moved");
     fs::rename(trial.root(), &elsewhere).unwrap();
     fs::create_dir(trial.root()).unwrap();
     fs::write(trial.root().join("inside.txt"), SECRET).unwrap();
     let page = trial.ok("read_file", &json!({ "path": "inside.txt" }));
     assert_eq!(page["content"], "fine\n");
-    let found = trial.ok("search", &json!({ "pattern": SECRET }));
-    assert_eq!(found["total_matches"], 0);
+    let answer = trial.ok("search", &json!({ "pattern": SECRET }));
+    assert_eq!(answer["total_matches"], 0);
     trial.ok("write_file", &json!({ "path": "new.txt", "content": "x" }));
     assert!(elsewhere.join("new.txt").exists());
 }

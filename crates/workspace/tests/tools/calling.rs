@@ -1,17 +1,17 @@
-//! What the calls of somebody else's tools did to files, kept by a process a call.
+//! The undo log of a client's own tools, where each call is recorded by its own process.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use jackline_workspace::undo::{self, Would, calls};
+use jackline_workspace::undo::{self, UndoEffect, calls};
 use tempfile::TempDir;
 
-struct Place {
+struct RecordedCalls {
     home: TempDir,
 }
 
-impl Place {
+impl RecordedCalls {
     fn new() -> Self {
         let place = Self { home: TempDir::new().unwrap() };
         fs::create_dir(place.work()).unwrap();
@@ -26,29 +26,29 @@ impl Place {
         self.home.path().join("state/undo/calls")
     }
 
-    /// A call that writes a file, as its tool and the hooks around it do.
+    /// Writes a file as a client tool does, with the recording before and after it.
     fn write(&self, name: &str, content: &str) {
         let path = self.work().join(name);
-        calls::before(&self.log(), &path, |_| None).unwrap();
+        calls::record_before_call(&self.log(), &path, |_| None).unwrap();
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, content).unwrap();
-        calls::after(&self.log(), &path).unwrap();
+        calls::record_after_call(&self.log(), &path).unwrap();
     }
 
     fn read(&self, name: &str) -> String {
         fs::read_to_string(self.work().join(name)).unwrap()
     }
 
-    /// Why something is not kept.
+    /// The reasons why files were not copied.
     fn not_kept(&self) -> Vec<String> {
-        let plan = undo::plan(&self.log()).unwrap();
+        let plan = undo::plan_undo(&self.log()).unwrap();
         plan.not_kept.into_iter().map(|(_, why)| why).collect()
     }
 }
 
 #[test]
-fn calls_beside_each_other_do_not_take_each_others_copies() {
-    let place = Place::new();
+fn parallel_calls_use_different_copies() {
+    let place = RecordedCalls::new();
     for number in 0..24 {
         fs::write(place.work().join(number.to_string()), format!("{number} before")).unwrap();
     }
@@ -73,8 +73,8 @@ fn calls_beside_each_other_do_not_take_each_others_copies() {
 }
 
 #[test]
-fn what_a_session_keeps_is_bounded_and_so_is_its_log() {
-    let place = Place::new();
+fn the_copies_and_the_log_of_a_session_are_bounded() {
+    let place = RecordedCalls::new();
     fs::write(place.work().join("a"), "one").unwrap();
     place.write("first", "x");
     let log = place.log().join("log");
@@ -86,8 +86,8 @@ fn what_a_session_keeps_is_bounded_and_so_is_its_log() {
         .replace("\"copy\":0", &format!("\"copy\":1,\"bytes\":{bytes}"));
     fs::write(&log, format!("{text}{large}\n")).unwrap();
     place.write("a", "two");
-    assert_eq!(place.not_kept(), ["more than 256 MiB would be kept of this session"]);
-    // A new file takes no room.
+    assert_eq!(place.not_kept(), ["the copies of this session would exceed 256 MiB"]);
+    // A new file needs no copy.
     place.write("b", "new");
     undo::roll_back(&place.log()).unwrap();
     assert_eq!(place.read("a"), "two");
@@ -96,38 +96,38 @@ fn what_a_session_keeps_is_bounded_and_so_is_its_log() {
     let filler = format!("{}\n", " ".repeat(8 << 20));
     fs::write(&log, fs::read_to_string(&log).unwrap() + &filler).unwrap();
     place.write("c", "new");
-    let plan = undo::plan(&place.log()).unwrap();
+    let plan = undo::plan_undo(&place.log()).unwrap();
     assert!(plan.is_full && plan.steps.is_empty(), "{plan:?}");
 }
 
 #[test]
-fn what_is_no_file_is_named_and_never_waited_for() {
-    let place = Place::new();
+fn a_special_file_is_reported_and_never_blocks() {
+    let place = RecordedCalls::new();
     let pipe = place.work().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    calls::before(&place.log(), &pipe, |now| now.map(<[u8]>::to_vec)).unwrap();
-    calls::before(&place.log(), &pipe, |now| now.map(<[u8]>::to_vec)).unwrap();
-    calls::after(&place.log(), &pipe).unwrap();
-    assert_eq!(place.not_kept(), ["it is neither file, directory nor link"]);
+    calls::record_before_call(&place.log(), &pipe, |now| now.map(<[u8]>::to_vec)).unwrap();
+    calls::record_before_call(&place.log(), &pipe, |now| now.map(<[u8]>::to_vec)).unwrap();
+    calls::record_after_call(&place.log(), &pipe).unwrap();
+    assert_eq!(place.not_kept(), ["it is not a file, directory or link"]);
 }
 
 #[test]
-fn a_link_that_leads_nowhere_leads_to_a_file_that_is_made() {
-    let place = Place::new();
+fn writing_a_dangling_link_creates_its_target() {
+    let place = RecordedCalls::new();
     std::os::unix::fs::symlink("later/file", place.work().join("link")).unwrap();
     let path = place.work().join("link");
-    calls::before(&place.log(), &path, |_| None).unwrap();
+    calls::record_before_call(&place.log(), &path, |_| None).unwrap();
     fs::create_dir(place.work().join("later")).unwrap();
     fs::write(&path, "made").unwrap();
-    calls::after(&place.log(), &path).unwrap();
-    let plan = undo::plan(&place.log()).unwrap();
-    assert!(plan.steps.iter().all(|step| step.would == Would::TakeAway), "{plan:?}");
+    calls::record_after_call(&place.log(), &path).unwrap();
+    let plan = undo::plan_undo(&place.log()).unwrap();
+    assert!(plan.steps.iter().all(|step| step.effect == UndoEffect::Remove), "{plan:?}");
     undo::roll_back(&place.log()).unwrap();
     assert_eq!(fs::read_link(&path).unwrap(), Path::new("later/file"));
     assert!(!place.work().join("later").exists());
-    // A link to itself is nothing that can be written, and ends.
+    // A link to itself can't be written, and following it ends.
     let circle = place.work().join("circle");
     std::os::unix::fs::symlink("circle", &circle).unwrap();
-    calls::before(&place.log(), &circle, |_| None).unwrap();
-    calls::after(&place.log(), &circle).unwrap();
+    calls::record_before_call(&place.log(), &circle, |_| None).unwrap();
+    calls::record_after_call(&place.log(), &circle).unwrap();
 }

@@ -1,25 +1,25 @@
-//! Paging through any file gives back that file.
+//! All pages of a file together are the file.
 
-use jackline_workspace::Limits;
+use jackline_workspace::WorkspaceLimits;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::Trial;
+use crate::WorkspaceTrial;
 
 /// Small limits, so that small files have many pages.
-fn small() -> Limits {
-    Limits {
+fn small() -> WorkspaceLimits {
+    WorkspaceLimits {
         read_lines_max: 5,
         read_bytes_max: 64,
         line_bytes_max: 24,
         count_bytes_max: 200,
-        ..Limits::default()
+        ..WorkspaceLimits::default()
     }
 }
 
-/// All pages joined, with cut lines read on where they are.
-fn paged(trial: &Trial, path: &str) -> String {
-    let mut whole = String::new();
+/// All pages joined; cut lines are read to their end.
+fn read_all_pages(trial: &WorkspaceTrial, path: &str) -> String {
+    let mut joined = String::new();
     let mut next = json!({ "path": path });
     for _ in 0..10_000 {
         let page = trial.ok("read_file", &next);
@@ -35,22 +35,22 @@ fn paged(trial: &Trial, path: &str) -> String {
         for (number, line) in (offset..).zip(content.split_inclusive('\n')) {
             match cut.iter().find(|(cut, _)| *cut == number) {
                 Some((_, shown)) if !(ends_within && page["next_offset"] == number) => {
-                    whole.push_str(line.strip_suffix('\n').unwrap_or(line));
-                    whole.push_str(&rest_of_line(trial, path, number, *shown));
+                    joined.push_str(line.strip_suffix('\n').unwrap_or(line));
+                    joined.push_str(&rest_of_line(trial, path, number, *shown));
                 }
-                _ => whole.push_str(line),
+                _ => joined.push_str(line),
             }
         }
         if page["has_more"] == false {
-            return whole;
+            return joined;
         }
         next = json!({ "path": path, "offset": page["next_offset"],
             "line_offset": page["next_line_offset"] });
     }
-    panic!("the pages never end");
+    panic!("the pages do not end");
 }
 
-fn rest_of_line(trial: &Trial, path: &str, line: u64, mut at: u64) -> String {
+fn rest_of_line(trial: &WorkspaceTrial, path: &str, line: u64, mut at: u64) -> String {
     let mut rest = String::new();
     loop {
         let page =
@@ -72,8 +72,8 @@ proptest! {
                                  last in "[a-z]{0,9}") {
         let mut text: String = lines.iter().flat_map(|(line, end)| [line.as_str(), end.as_str()]).collect();
         text.push_str(&last);
-        let trial = Trial::with(small(), &[("file", &text)]);
-        prop_assert_eq!(paged(&trial, "file"), text);
+        let trial = WorkspaceTrial::with(small(), &[("file", &text)]);
+        prop_assert_eq!(read_all_pages(&trial, "file"), text);
     }
 
     #[test]
@@ -81,21 +81,21 @@ proptest! {
                                                  open in any::<bool>()) {
         let mut text = lines.join("\n");
         if !open && !text.is_empty() { text.push('\n'); }
-        let trial = Trial::with(small(), &[("file", &text)]);
-        prop_assert_eq!(paged(&trial, "file"), text);
+        let trial = WorkspaceTrial::with(small(), &[("file", &text)]);
+        prop_assert_eq!(read_all_pages(&trial, "file"), text);
     }
 
     #[test]
-    fn numbers_say_what_is_left(lines in prop::collection::vec("[a-z]{0,8}", 1..40), offset in 1u64..45) {
+    fn the_remaining_counts_are_correct(lines in prop::collection::vec("[a-z]{0,8}", 1..40), offset in 1u64..45) {
         let text: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
-        let trial = Trial::with(Limits { count_bytes_max: 1 << 20, ..small() }, &[("file", &text)]);
+        let trial = WorkspaceTrial::with(WorkspaceLimits { count_bytes_max: 1 << 20, ..small() }, &[("file", &text)]);
         let page = trial.ok("read_file", &json!({ "path": "file", "offset": offset }));
         let total = lines.len() as u64;
         let shown = page["lines_shown"].as_u64().unwrap();
         prop_assert_eq!(page["total_lines"].as_u64(), Some(total));
-        let left = total.saturating_sub(offset - 1 + shown);
-        prop_assert_eq!(page["lines_remaining"].as_u64(), Some(left));
-        prop_assert_eq!(page["has_more"].as_bool(), Some(left > 0));
+        let remaining = total.saturating_sub(offset - 1 + shown);
+        prop_assert_eq!(page["lines_remaining"].as_u64(), Some(remaining));
+        prop_assert_eq!(page["has_more"].as_bool(), Some(remaining > 0));
         prop_assert!(page["content"].as_str().unwrap().len() <= 64);
     }
 }

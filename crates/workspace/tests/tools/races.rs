@@ -1,4 +1,4 @@
-//! Links and directories that are swapped while tools run.
+//! Links and directories that another thread swaps while tools run.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,28 +8,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
 
-use crate::Trial;
+use crate::WorkspaceTrial;
 
 const SECRET: &str = "TOP-SECRET";
 
-/// How often each tool is called while everything moves.
+/// How often each tool is called during the swaps.
 const ROUNDS: usize = 400;
 
-/// Swaps two paths in one step, again and again, until told to stop.
+/// Swaps two paths atomically, again and again, until `done` is set.
 fn swap(one: &Path, other: &Path, done: &AtomicBool) {
     while !done.load(Ordering::Relaxed) {
         renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
     }
 }
 
-fn contested() -> Trial {
-    let trial = Trial::new(&[("dir/file.txt", "fine\n"), ("dir/sub/file.txt", "fine\n")]);
+fn workspace_with_swap_targets() -> WorkspaceTrial {
+    let trial = WorkspaceTrial::new(&[("dir/file.txt", "fine\n"), ("dir/sub/file.txt", "fine\n")]);
     let vault = trial.outside().join("vault");
     fs::create_dir_all(vault.join("sub")).unwrap();
     for path in ["file.txt", "sub/file.txt", "only-there.txt"] {
         fs::write(vault.join(path), format!("{SECRET}\n")).unwrap();
     }
-    // In the workspace or beside it: `dir` is now a directory, now a link out.
+    // The targets are inside or outside of the workspace: `dir` is a directory at one time and a
+    // link to the outside at another.
     symlink(&vault, trial.root().join("trap")).unwrap();
     symlink("../vault", trial.root().join("trap-relative")).unwrap();
     trial.put("plain.txt", b"fine\n");
@@ -37,7 +38,7 @@ fn contested() -> Trial {
     trial
 }
 
-fn unharmed(trial: &Trial) {
+fn assert_vault_unchanged(trial: &WorkspaceTrial) {
     let vault = trial.outside().join("vault");
     for path in ["file.txt", "sub/file.txt", "only-there.txt"] {
         assert_eq!(fs::read_to_string(vault.join(path)).unwrap(), format!("{SECRET}\n"));
@@ -50,12 +51,12 @@ fn unharmed(trial: &Trial) {
     assert_eq!(fs::read_dir(trial.outside()).unwrap().count(), 2);
 }
 
-fn attack(trial: &Trial, one: &str, other: &str) {
+fn attack(trial: &WorkspaceTrial, one: &str, other: &str) {
     let done = AtomicBool::new(false);
     let (one, other) = (trial.root().join(one), trial.root().join(other));
     std::thread::scope(|scope| {
         scope.spawn(|| swap(&one, &other, &done));
-        // Whatever happens, the other thread must end.
+        // The other thread must end even after a panic.
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for round in 0..ROUNDS {
                 for (tool, args) in [
@@ -79,7 +80,7 @@ fn attack(trial: &Trial, one: &str, other: &str) {
                         json!({ "path": "dir/sub/file.txt", "old": "fine ", "new": "fine" }),
                     ),
                 ] {
-                    // Some are slow by their nature, and one in eight is enough.
+                    // Some tools are slow, and one call in eight is sufficient.
                     if round % 8 != 0 && !matches!(tool, "read_file" | "list_dir" | "edit_file") {
                         continue;
                     }
@@ -89,7 +90,7 @@ fn attack(trial: &Trial, one: &str, other: &str) {
                             fields["pattern"] = json!(null);
                             fields.to_string()
                         }
-                        Err(error) => error.text(),
+                        Err(error) => error.render_text(),
                     };
                     assert!(!shown.contains("SECRET"), "{tool} {args}: {shown}");
                     assert!(!shown.contains("only-there"), "{tool} {args}: {shown}");
@@ -101,25 +102,25 @@ fn attack(trial: &Trial, one: &str, other: &str) {
             std::panic::resume_unwind(panic);
         }
     });
-    unharmed(trial);
+    assert_vault_unchanged(trial);
 }
 
 #[test]
-fn a_directory_that_is_now_a_link_out_leads_nowhere() {
-    attack(&contested(), "dir", "trap");
+fn a_directory_swapped_with_a_link_leads_nowhere() {
+    attack(&workspace_with_swap_targets(), "dir", "trap");
 }
 
 #[test]
-fn a_relative_link_is_no_better() {
-    attack(&contested(), "dir", "trap-relative");
+fn a_relative_link_leads_nowhere_either() {
+    attack(&workspace_with_swap_targets(), "dir", "trap-relative");
 }
 
 #[test]
-fn a_directory_deeper_down_is_no_better() {
-    attack(&contested(), "dir/sub", "trap");
+fn a_nested_directory_leads_nowhere_either() {
+    attack(&workspace_with_swap_targets(), "dir/sub", "trap");
 }
 
 #[test]
-fn a_file_that_is_now_a_link_out_is_not_read_and_not_written_through() {
-    attack(&contested(), "plain.txt", "plain-trap");
+fn a_file_swapped_with_a_link_is_neither_read_nor_written_through() {
+    attack(&workspace_with_swap_targets(), "plain.txt", "plain-trap");
 }

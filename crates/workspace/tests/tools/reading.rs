@@ -1,20 +1,20 @@
-//! `read_file` and `list_dir`: bounds, and files that are not what they seem.
+//! `read_file` and `list_dir`: limits, and unusual files.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use jackline_workspace::{Code, Limits, Workspace};
+use jackline_workspace::{ToolErrorCode, Workspace, WorkspaceLimits};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::json;
 
-use crate::Trial;
+use crate::WorkspaceTrial;
 
 #[test]
 fn a_file_over_500_lines_is_cut_and_says_so() {
     let lines: Vec<String> = (1..=1200).map(|line| format!("line {line}\n")).collect();
     let text = lines.concat();
-    let trial = Trial::new(&[("long.txt", &text)]);
+    let trial = WorkspaceTrial::new(&[("long.txt", &text)]);
     let page = trial.ok("read_file", &json!({ "path": "long.txt" }));
     assert_eq!(page["lines_shown"], 500);
     assert_eq!(page["lines_remaining"], 700);
@@ -24,7 +24,7 @@ fn a_file_over_500_lines_is_cut_and_says_so() {
     let last = trial.call("read_file", &json!({ "path": "long.txt", "offset": 1001 })).unwrap();
     assert_eq!(last.structured["lines_shown"], 200);
     assert_eq!(last.structured["next_offset"], json!(null));
-    assert!(last.text.ends_with("line 1200\n[lines 1001 to 1200 of 1200; the end]\n"));
+    assert!(last.text.ends_with("line 1200\n[lines 1001 to 1200 of 1200; end of file]\n"));
     let few = trial.ok("read_file", &json!({ "path": "long.txt", "offset": 3, "limit": 2 }));
     assert_eq!(few["content"], "line 3\nline 4\n");
 }
@@ -32,7 +32,7 @@ fn a_file_over_500_lines_is_cut_and_says_so() {
 #[test]
 fn a_page_has_256_kib_at_most() {
     let line = "x".repeat(1999) + "\n";
-    let trial = Trial::new(&[("wide.txt", &line.repeat(300))]);
+    let trial = WorkspaceTrial::new(&[("wide.txt", &line.repeat(300))]);
     let page = trial.ok("read_file", &json!({ "path": "wide.txt" }));
     assert_eq!(page["lines_shown"], 131);
     assert_eq!(page["lines_remaining"], 169);
@@ -40,9 +40,9 @@ fn a_page_has_256_kib_at_most() {
 }
 
 #[test]
-fn a_long_line_is_cut_and_can_be_read_on() {
+fn a_long_line_is_cut_and_can_be_continued() {
     let text = format!("short\n{}\nend\n", "é".repeat(3000));
-    let trial = Trial::new(&[("long.txt", &text)]);
+    let trial = WorkspaceTrial::new(&[("long.txt", &text)]);
     let page = trial.ok("read_file", &json!({ "path": "long.txt" }));
     assert_eq!(page["cut_lines"], json!([{ "line": 2, "shown_bytes": 2000, "bytes": 6000 }]));
     assert_eq!(page["content"], format!("short\n{}\nend\n", "é".repeat(1000)));
@@ -52,13 +52,13 @@ fn a_long_line_is_cut_and_can_be_read_on() {
     assert_eq!(rest["next_offset"], 3);
     assert_eq!(rest["lines_remaining"], 1);
     let beyond = json!({ "path": "long.txt", "offset": 1, "line_offset": 6 });
-    assert_eq!(trial.code("read_file", &beyond), Code::InvalidArguments);
+    assert_eq!(trial.code("read_file", &beyond), ToolErrorCode::InvalidArguments);
 }
 
 #[test]
-fn what_is_too_long_to_be_counted_is_not_counted() {
-    let limits = Limits { count_bytes_max: 10_000, ..Limits::default() };
-    let trial = Trial::with(limits, &[]);
+fn the_rest_of_a_huge_file_is_not_counted() {
+    let limits = WorkspaceLimits { count_bytes_max: 10_000, ..WorkspaceLimits::default() };
+    let trial = WorkspaceTrial::with(limits, &[]);
     trial.put("huge.txt", "0123456789\n".repeat(100_000).as_bytes());
     let page = trial.ok("read_file", &json!({ "path": "huge.txt" }));
     assert_eq!(page["total_lines"], json!(null));
@@ -70,9 +70,9 @@ fn what_is_too_long_to_be_counted_is_not_counted() {
 }
 
 #[test]
-fn a_line_without_an_end_in_sight_is_read_on_within() {
-    let limits = Limits { count_bytes_max: 100_000, ..Limits::default() };
-    let trial = Trial::with(limits, &[]);
+fn a_page_continues_within_a_line_without_an_end() {
+    let limits = WorkspaceLimits { count_bytes_max: 100_000, ..WorkspaceLimits::default() };
+    let trial = WorkspaceTrial::with(limits, &[]);
     trial.put("line.txt", &vec![b'x'; 3_000_000]);
     let page = trial.ok("read_file", &json!({ "path": "line.txt" }));
     assert_eq!(page["lines_shown"], 1);
@@ -86,29 +86,31 @@ fn a_line_without_an_end_in_sight_is_read_on_within() {
 }
 
 #[test]
-fn how_far_a_page_may_begin_is_bounded() {
-    let limits = Limits { skip_bytes_max: 100_000, ..Limits::default() };
-    let trial = Trial::with(limits, &[]);
+fn the_start_of_a_page_is_bounded() {
+    let limits = WorkspaceLimits { skip_bytes_max: 100_000, ..WorkspaceLimits::default() };
+    let trial = WorkspaceTrial::with(limits, &[]);
     trial.put("huge.txt", "0123456789\n".repeat(100_000).as_bytes());
-    let error = trial.refused("read_file", &json!({ "path": "huge.txt", "offset": 90_000 }));
-    assert_eq!(error.code, Code::OffsetTooFar);
+    let error = trial.call_refused("read_file", &json!({ "path": "huge.txt", "offset": 90_000 }));
+    assert_eq!(error.code, ToolErrorCode::OffsetTooFar);
     let far = json!({ "path": "huge.txt", "line_offset": 1_000_000 });
-    let error = trial.refused("read_file", &far);
-    assert_eq!(error.code, Code::InvalidArguments);
+    let error = trial.call_refused("read_file", &far);
+    assert_eq!(error.code, ToolErrorCode::InvalidArguments);
     assert_eq!(error.message, "line 1 of `huge.txt` has 10 bytes, not 1000000");
     trial.put("line.txt", &vec![b'x'; 300_000]);
-    let error = trial.refused("read_file", &json!({ "path": "line.txt", "line_offset": 200_000 }));
-    assert_eq!(error.code, Code::OffsetTooFar);
-    assert_eq!(error.message, "byte 200000 is too far into line 1 of `line.txt`");
+    let error =
+        trial.call_refused("read_file", &json!({ "path": "line.txt", "line_offset": 200_000 }));
+    assert_eq!(error.code, ToolErrorCode::OffsetTooFar);
+    assert_eq!(error.message, "byte 200000 is too far into line 1 of `line.txt` to be read");
     for huge in [json!(1e30), json!("99999999999999999999999")] {
-        let error = trial.refused("read_file", &json!({ "path": "line.txt", "line_offset": huge }));
+        let error =
+            trial.call_refused("read_file", &json!({ "path": "line.txt", "line_offset": huge }));
         assert!(error.message.contains("must be at most 18446744073709551615"), "{error}");
     }
 }
 
 #[test]
-fn contents_are_verbatim() {
-    let trial = Trial::new(&[("dos.txt", "\u{feff}one\r\ntwo\r\n\r\nthree")]);
+fn contents_are_not_changed() {
+    let trial = WorkspaceTrial::new(&[("dos.txt", "\u{feff}one\r\ntwo\r\n\r\nthree")]);
     let page = trial.ok("read_file", &json!({ "path": "dos.txt" }));
     assert_eq!(page["content"], "\u{feff}one\r\ntwo\r\n\r\nthree");
     assert_eq!(page["total_lines"], 4);
@@ -120,22 +122,22 @@ fn contents_are_verbatim() {
 }
 
 #[test]
-fn what_is_not_text_has_its_own_code() {
-    let trial = Trial::new(&[]);
+fn a_binary_file_has_its_own_error_code() {
+    let trial = WorkspaceTrial::new(&[]);
     trial.put("program", b"\x7fELF\0\0\0\n");
     trial.put("wide.txt", b"\xff\xfea\0b\0\n\0");
     trial.put("late.txt", &[b"text\n".repeat(100_000), b"\0\n".to_vec()].concat());
-    assert_eq!(trial.code("read_file", &json!({ "path": "program" })), Code::Binary);
-    let wide = trial.refused("read_file", &json!({ "path": "wide.txt" }));
-    assert!(wide.text().contains("UTF-16"), "{}", wide.text());
+    assert_eq!(trial.code("read_file", &json!({ "path": "program" })), ToolErrorCode::Binary);
+    let wide = trial.call_refused("read_file", &json!({ "path": "wide.txt" }));
+    assert!(wide.render_text().contains("UTF-16"), "{}", wide.render_text());
     trial.ok("read_file", &json!({ "path": "late.txt" }));
     let late = json!({ "path": "late.txt", "offset": 99_999 });
-    assert_eq!(trial.code("read_file", &late), Code::Binary);
+    assert_eq!(trial.code("read_file", &late), ToolErrorCode::Binary);
 }
 
 #[test]
-fn nothing_to_show_is_explained() {
-    let trial = Trial::new(&[("empty", ""), ("three", "1\n2\n3")]);
+fn an_empty_page_is_explained() {
+    let trial = WorkspaceTrial::new(&[("empty", ""), ("three", "1\n2\n3")]);
     let empty = trial.ok("read_file", &json!({ "path": "empty" }));
     assert_eq!((&empty["total_lines"], &empty["has_more"]), (&json!(0), &json!(false)));
     assert_eq!(empty["guidance"]["text"], "`empty` is empty.");
@@ -147,15 +149,15 @@ fn nothing_to_show_is_explained() {
 }
 
 #[test]
-fn wrong_numbers_are_refused_and_zero_is_the_beginning() {
-    let trial = Trial::new(&[("a", "1\n2\n")]);
+fn invalid_numbers_are_refused_and_zero_means_the_start() {
+    let trial = WorkspaceTrial::new(&[("a", "1\n2\n")]);
     for offset in [json!(-1), json!(1.5), json!("x"), json!([]), json!(1e30)] {
         let args = json!({ "path": "a", "offset": offset });
-        assert_eq!(trial.code("read_file", &args), Code::InvalidArguments, "{args}");
+        assert_eq!(trial.code("read_file", &args), ToolErrorCode::InvalidArguments, "{args}");
     }
     assert_eq!(
         trial.code("read_file", &json!({ "path": "a", "limit": 0 })),
-        Code::InvalidArguments
+        ToolErrorCode::InvalidArguments
     );
     let page = trial.ok("read_file", &json!({ "path": "a", "offset": 0, "limit": "1" }));
     assert_eq!(page["content"], "1\n");
@@ -164,32 +166,37 @@ fn wrong_numbers_are_refused_and_zero_is_the_beginning() {
 }
 
 #[test]
-fn pipes_sockets_devices_and_directories_are_refused_without_waiting() {
-    let trial = Trial::new(&[("dir/file", "")]);
+fn special_files_are_refused_without_blocking() {
+    let trial = WorkspaceTrial::new(&[("dir/file", "")]);
     let fifo = trial.root().join("fifo");
     mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o644), 0).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(trial.root().join("socket")).unwrap();
-    for (path, code) in
-        [("fifo", Code::NotRegular), ("socket", Code::NotRegular), ("dir", Code::IsDirectory)]
-    {
+    for (path, code) in [
+        ("fifo", ToolErrorCode::NotRegular),
+        ("socket", ToolErrorCode::NotRegular),
+        ("dir", ToolErrorCode::IsDirectory),
+    ] {
         assert_eq!(trial.code("read_file", &json!({ "path": path })), code, "{path}");
         let write = json!({ "path": path, "content": "x" });
         assert_eq!(trial.code("write_file", &write), code, "{path}");
         let edit = json!({ "path": path, "old": "x", "new": "y" });
         assert_eq!(trial.code("edit_file", &edit), code, "{path}");
     }
-    assert_eq!(trial.code("search", &json!({ "pattern": "x", "path": "fifo" })), Code::NotRegular);
-    assert_eq!(trial.code("list_dir", &json!({ "path": "fifo" })), Code::NotDirectory);
+    assert_eq!(
+        trial.code("search", &json!({ "pattern": "x", "path": "fifo" })),
+        ToolErrorCode::NotRegular
+    );
+    assert_eq!(trial.code("list_dir", &json!({ "path": "fifo" })), ToolErrorCode::NotDirectory);
     let all = trial.ok("search", &json!({ "pattern": "x" }));
     assert_eq!(all["total_matches"], 0);
-    let device = Workspace::open("/dev", Limits::default()).unwrap();
+    let device = Workspace::open("/dev", WorkspaceLimits::default()).unwrap();
     let error = device.call("read_file", &json!({ "path": "zero" })).unwrap_err();
-    assert_eq!(error.code, Code::NotRegular);
+    assert_eq!(error.code, ToolErrorCode::NotRegular);
 }
 
 #[test]
-fn an_ignore_file_that_is_a_pipe_stops_nobody() {
-    let trial = Trial::new(&[("a.txt", "here\n")]);
+fn an_ignore_file_that_is_a_pipe_does_not_block() {
+    let trial = WorkspaceTrial::new(&[("a.txt", "here\n")]);
     fs::create_dir(trial.root().join(".git")).unwrap();
     for name in [".gitignore", ".ignore"] {
         let path = trial.root().join(name);
@@ -199,13 +206,14 @@ fn an_ignore_file_that_is_a_pipe_stops_nobody() {
 }
 
 #[test]
-fn a_file_that_grows_and_shrinks_is_read_as_it_is() {
-    let trial = Trial::new(&[("log", "start\n")]);
+fn a_changing_file_is_read_consistently() {
+    let trial = WorkspaceTrial::new(&[("log", "start\n")]);
     let path = trial.root().join("log");
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // Also where a page is wrong: else the other thread would write for ever.
-        let _ended = Ended(&done);
+        // This also sets the flag if an assertion fails; otherwise, the other thread would write
+        // forever.
+        let _ended = DoneOnDrop(&done);
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 let mut file = OpenOptions::new().append(true).open(&path).unwrap();
@@ -219,8 +227,8 @@ fn a_file_that_grows_and_shrinks_is_read_as_it_is() {
             let args = json!({ "path": "log", "offset": offset });
             let page = match trial.workspace.call("read_file", &args) {
                 Ok(output) => output.structured,
-                // While it is cut, its last part may read as zeros.
-                Err(error) if error.code == Code::Binary => continue,
+                // While the file is truncated, its end may read as zeros.
+                Err(error) if error.code == ToolErrorCode::Binary => continue,
                 Err(error) => panic!("{error:?}"),
             };
             let shown = page["lines_shown"].as_u64().unwrap();
@@ -229,25 +237,28 @@ fn a_file_that_grows_and_shrinks_is_read_as_it_is() {
     });
 }
 
-struct Ended<'a>(&'a AtomicBool);
+struct DoneOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Ended<'_> {
+impl Drop for DoneOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
 #[test]
-fn what_the_system_forbids_is_called_so() {
-    // Nobody may make files there, not even the superuser.
-    let sys = Workspace::open("/sys/kernel", Limits::default()).unwrap();
+fn a_denied_access_has_its_own_code() {
+    // Not even the superuser may create files there.
+    let sys = Workspace::open("/sys/kernel", WorkspaceLimits::default()).unwrap();
     let error = sys.call("write_file", &json!({ "path": "note", "content": "x" })).unwrap_err();
-    assert!(matches!(error.code, Code::PermissionDenied | Code::NoSpace), "{error:?}");
+    assert!(
+        matches!(error.code, ToolErrorCode::PermissionDenied | ToolErrorCode::NoSpace),
+        "{error:?}"
+    );
 }
 
 #[test]
 fn directories_are_listed_sorted_with_kinds_and_sizes() {
-    let trial = Trial::new(&[("b.txt", "12345"), ("a/x", ""), (".hidden", "")]);
+    let trial = WorkspaceTrial::new(&[("b.txt", "12345"), ("a/x", ""), (".hidden", "")]);
     trial.link("b.txt", "c");
     trial.link("../../secret", "out");
     trial.link("gone", "dangling");
@@ -264,18 +275,18 @@ fn directories_are_listed_sorted_with_kinds_and_sizes() {
         ])
     );
     assert_eq!(listed["path"], ".");
-    let error = trial.refused("list_dir", &json!({ "path": "b.txt" }));
-    assert_eq!(error.code, Code::NotDirectory);
+    let error = trial.call_refused("list_dir", &json!({ "path": "b.txt" }));
+    assert_eq!(error.code, ToolErrorCode::NotDirectory);
 }
 
 #[test]
-fn a_directory_of_100_000_entries_comes_in_pages() {
-    let trial = Trial::new(&[]);
+fn a_directory_of_100_000_entries_is_listed_in_pages() {
+    let trial = WorkspaceTrial::new(&[]);
     let many = trial.root().join("many");
     fs::create_dir(&many).unwrap();
     let first = many.join("000000");
     fs::write(&first, "").unwrap();
-    // Links to one file are made faster than files.
+    // Hard links are created faster than files.
     for number in 1..100_000 {
         if number % 50_000 == 0 {
             fs::write(many.join(format!("{number:06}")), "").unwrap();
@@ -296,8 +307,8 @@ fn a_directory_of_100_000_entries_comes_in_pages() {
 }
 
 #[test]
-fn a_line_that_no_file_has_is_no_fault() {
-    let trial = Trial::new(&[("a", "one\n")]);
+fn a_huge_line_number_is_not_a_fault() {
+    let trial = WorkspaceTrial::new(&[("a", "one\n")]);
     for offset in [u64::MAX, u64::MAX - 1, 2] {
         let page = trial.ok("read_file", &json!({ "path": "a", "offset": offset }));
         assert_eq!((&page["lines_shown"], &page["total_lines"]), (&json!(0), &json!(1)));

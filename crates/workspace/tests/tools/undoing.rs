@@ -1,4 +1,4 @@
-//! An attempt that is undone leaves no trace, whenever it ends.
+//! An undone attempt leaves no trace, wherever it was interrupted.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use jackline_workspace::undo::{self, Left, UndoError};
-use jackline_workspace::{Limits, Workspace};
+use jackline_workspace::undo::{self, UndoError, UndoLogState};
+use jackline_workspace::{Workspace, WorkspaceLimits};
 use proptest::prelude::*;
 use serde_json::json;
 use tempfile::TempDir;
 
-/// Everything about a tree: what is where, in which mode, written when.
-pub(crate) type Tree = BTreeMap<PathBuf, (u32, i64, i64, Vec<u8>)>;
+/// A complete description of a tree: contents, modes and modification times.
+pub(crate) type TreeSnapshot = BTreeMap<PathBuf, (u32, i64, i64, Vec<u8>)>;
 
-pub(crate) fn tree(root: &Path) -> Tree {
-    let mut tree = Tree::new();
+pub(crate) fn tree(root: &Path) -> TreeSnapshot {
+    let mut tree = TreeSnapshot::new();
     let mut todo = vec![root.to_owned()];
     while let Some(directory) = todo.pop() {
         for entry in fs::read_dir(&directory).unwrap() {
@@ -38,16 +38,16 @@ pub(crate) fn tree(root: &Path) -> Tree {
     tree
 }
 
-/// The same, as far as a crash may matter: what is where.
+/// The contents of a tree without modes and times, which a crash may lose.
 fn contents(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     tree(root).into_iter().map(|(path, (.., content))| (path, content)).collect()
 }
 
-pub(crate) struct Place {
+pub(crate) struct AttemptFixture {
     pub(crate) home: TempDir,
 }
 
-impl Place {
+impl AttemptFixture {
     pub(crate) fn new() -> Self {
         let home = TempDir::new().unwrap();
         let root = home.path().join("work");
@@ -56,7 +56,7 @@ impl Place {
         {
             fs::write(root.join(name), content).unwrap();
         }
-        // Too long to stand in a log.
+        // Too long to be stored in the log itself.
         fs::write(root.join("long.txt"), "long\n".repeat(5000)).unwrap();
         fs::set_permissions(root.join("src/b.txt"), fs::Permissions::from_mode(0o640)).unwrap();
         symlink("src/b.txt", root.join("link")).unwrap();
@@ -72,7 +72,7 @@ impl Place {
     }
 
     fn workspace(&self) -> Workspace {
-        Workspace::open(self.root(), Limits::default()).unwrap()
+        Workspace::open(self.root(), WorkspaceLimits::default()).unwrap()
     }
 }
 
@@ -82,11 +82,11 @@ fn write(workspace: &Workspace, path: &str, content: &str) {
 }
 
 #[test]
-fn everything_is_as_it_was_to_the_mode_and_the_second() {
-    let place = Place::new();
+fn undoing_restores_contents_modes_and_times() {
+    let place = AttemptFixture::new();
     let before = tree(&place.root());
     let workspace = place.workspace();
-    workspace.begin(&place.log()).unwrap();
+    workspace.begin_attempt(&place.log()).unwrap();
     write(&workspace, "a.txt", "changed");
     write(&workspace, "a.txt", "changed again");
     write(&workspace, "link", "through a link");
@@ -94,40 +94,43 @@ fn everything_is_as_it_was_to_the_mode_and_the_second() {
     let edit = json!({ "path": "src/deep/c.txt", "old": "three", "new": "3" });
     workspace.call("edit_file", &edit).unwrap();
     assert_ne!(tree(&place.root()), before);
-    let undone = workspace.roll_back().unwrap();
+    let undone = workspace.roll_back_attempt().unwrap();
     assert_eq!(tree(&place.root()), before);
     assert_eq!(undone.restored.len(), 6, "{undone:?}");
-    assert!(undone.kept.is_empty());
-    assert_eq!(undo::left(&place.log()).unwrap(), Left::RolledBack);
-    assert!(undo::roll_back(&place.log()).unwrap().restored.is_empty(), "twice is once");
+    assert!(undone.changed_since.is_empty());
+    assert_eq!(undo::log_state(&place.log()).unwrap(), UndoLogState::RolledBack);
+    assert!(
+        undo::roll_back(&place.log()).unwrap().restored.is_empty(),
+        "a second rollback changes nothing"
+    );
 }
 
 #[test]
-fn an_attempt_within_another_is_undone_alone_or_with_it() {
-    let place = Place::new();
+fn a_nested_attempt_is_undone_alone_or_with_the_outer_one() {
+    let place = AttemptFixture::new();
     let before = tree(&place.root());
     let workspace = place.workspace();
     let inner = |name: &str| place.home.path().join("state/undo").join(name);
-    workspace.begin(&place.log()).unwrap();
+    workspace.begin_attempt(&place.log()).unwrap();
     write(&workspace, "a.txt", "outer");
-    workspace.begin(&inner("2")).unwrap();
+    workspace.begin_attempt(&inner("2")).unwrap();
     write(&workspace, "a.txt", "inner");
     write(&workspace, "new/b.txt", "inner");
-    assert_eq!(workspace.roll_back().unwrap().restored, ["new/b.txt", "new", "a.txt"]);
+    assert_eq!(workspace.roll_back_attempt().unwrap().restored, ["new/b.txt", "new", "a.txt"]);
     assert_eq!(fs::read_to_string(place.root().join("a.txt")).unwrap(), "outer");
-    workspace.begin(&inner("3")).unwrap();
+    workspace.begin_attempt(&inner("3")).unwrap();
     write(&workspace, "new/c.txt", "inner");
     write(&workspace, "src/b.txt", "inner");
-    workspace.commit().unwrap();
+    workspace.commit_attempt().unwrap();
     write(&workspace, "new/c.txt", "outer again");
-    let undone = workspace.roll_back().unwrap();
-    assert!(undone.kept.is_empty(), "{undone:?}");
+    let undone = workspace.roll_back_attempt().unwrap();
+    assert!(undone.changed_since.is_empty(), "{undone:?}");
     assert_eq!(tree(&place.root()), before);
 }
 
 #[test]
-fn more_than_are_put_back_at_once_are_all_put_back() {
-    let place = Place::new();
+fn more_files_than_one_batch_are_all_restored() {
+    let place = AttemptFixture::new();
     for number in 0..300 {
         fs::create_dir_all(place.root().join(format!("many/{}", number % 7))).unwrap();
         let content = format!("{number}\n").repeat(number * 20);
@@ -135,25 +138,25 @@ fn more_than_are_put_back_at_once_are_all_put_back() {
     }
     let before = tree(&place.root());
     let workspace = place.workspace();
-    workspace.begin(&place.log()).unwrap();
+    workspace.begin_attempt(&place.log()).unwrap();
     for number in 0..300 {
         write(&workspace, &format!("many/{}/{number}", number % 7), "changed");
         write(&workspace, &format!("many/{}/new/{number}", number % 5), "new");
     }
-    workspace.roll_back().unwrap();
+    workspace.roll_back_attempt().unwrap();
     assert_eq!(tree(&place.root()), before);
 }
 
 #[test]
-fn what_is_committed_stays_and_can_still_be_undone() {
-    let place = Place::new();
+fn a_committed_attempt_stays_and_can_still_be_undone() {
+    let place = AttemptFixture::new();
     let before = tree(&place.root());
     let workspace = place.workspace();
-    workspace.begin(&place.log()).unwrap();
+    workspace.begin_attempt(&place.log()).unwrap();
     write(&workspace, "a.txt", "good");
-    workspace.commit().unwrap();
+    workspace.commit_attempt().unwrap();
     assert_eq!(fs::read_to_string(place.root().join("a.txt")).unwrap(), "good");
-    assert_eq!(undo::left(&place.log()).unwrap(), Left::Committed);
+    assert_eq!(undo::log_state(&place.log()).unwrap(), UndoLogState::Committed);
     write(&workspace, "later.txt", "of no attempt");
     let undone = undo::roll_back(&place.log()).unwrap();
     assert_eq!(undone.restored, ["a.txt"]);
@@ -162,17 +165,17 @@ fn what_is_committed_stays_and_can_still_be_undone() {
 }
 
 #[test]
-fn what_somebody_else_did_meanwhile_is_kept_and_named() {
-    let place = Place::new();
+fn changes_of_another_program_are_kept_and_reported() {
+    let place = AttemptFixture::new();
     let workspace = place.workspace();
-    workspace.begin(&place.log()).unwrap();
+    workspace.begin_attempt(&place.log()).unwrap();
     write(&workspace, "a.txt", "the attempt's");
     write(&workspace, "made/here.txt", "the attempt's");
     fs::write(place.root().join("a.txt"), "a person's").unwrap();
     fs::write(place.root().join("made/theirs.txt"), "a person's").unwrap();
     fs::write(place.root().join("src/b.txt"), "a person's, untouched by the attempt").unwrap();
-    let undone = workspace.roll_back().unwrap();
-    assert_eq!(undone.kept, ["made", "a.txt"]);
+    let undone = workspace.roll_back_attempt().unwrap();
+    assert_eq!(undone.changed_since, ["made", "a.txt"]);
     assert_eq!(fs::read_to_string(place.root().join("a.txt")).unwrap(), "a person's");
     assert!(!place.root().join("made/here.txt").exists());
     assert!(place.root().join("made/theirs.txt").exists());
@@ -180,26 +183,30 @@ fn what_somebody_else_did_meanwhile_is_kept_and_named() {
 }
 
 #[test]
-fn what_cannot_be_kept_is_not_touched_and_what_cannot_be_undone_is_named() {
-    let place = Place::new();
+fn a_file_that_cannot_be_copied_is_not_changed_and_a_failed_undo_is_reported() {
+    let place = AttemptFixture::new();
     let workspace = place.workspace();
-    workspace.begin(&place.log()).unwrap();
+    workspace.begin_attempt(&place.log()).unwrap();
     assert!(
-        matches!(workspace.begin(&place.log()), Err(UndoError::Kept { .. })),
-        "a log of its own"
+        matches!(workspace.begin_attempt(&place.log()), Err(UndoError::Storage { .. })),
+        "the log must be in its own directory"
     );
-    // Too long to stand in the log.
+    // Too long to be stored in the log itself.
     fs::write(place.root().join("a.txt"), "x".repeat(20_000)).unwrap();
     write(&workspace, "a.txt", "changed");
-    // Its copy is gone, so nobody can put it back.
+    // The copy is missing, so the file can't be restored.
     fs::remove_file(place.log().join("0")).unwrap();
-    let error = workspace.roll_back().unwrap_err();
-    assert!(error.to_string().contains("`a.txt` is as the attempt left it"), "{error}");
-    assert_eq!(undo::left(&place.log()).unwrap(), Left::Open, "to be finished later");
+    let error = workspace.roll_back_attempt().unwrap_err();
+    assert!(error.to_string().contains("`a.txt` was not restored"), "{error}");
+    assert_eq!(
+        undo::log_state(&place.log()).unwrap(),
+        UndoLogState::Open,
+        "the rollback can be finished later"
+    );
 
     let workspace = place.workspace();
     let second = place.home.path().join("state/undo/2");
-    workspace.begin(&second).unwrap();
+    workspace.begin_attempt(&second).unwrap();
     fs::remove_dir_all(&second).unwrap();
     let args = json!({ "path": "src/b.txt", "content": "x" });
     let error = workspace.call("write_file", &args).unwrap_err();
@@ -208,47 +215,50 @@ fn what_cannot_be_kept_is_not_touched_and_what_cannot_be_undone_is_named() {
 }
 
 #[test]
-fn a_log_of_another_kind_is_refused_and_a_torn_line_was_never_done() {
-    let place = Place::new();
+fn an_unknown_log_is_refused_and_an_incomplete_line_is_ignored() {
+    let place = AttemptFixture::new();
     let workspace = place.workspace();
-    workspace.begin(&place.log()).unwrap();
+    workspace.begin_attempt(&place.log()).unwrap();
     write(&workspace, "a.txt", "changed");
     drop(workspace);
     let path = place.log().join("log");
     let text = fs::read_to_string(&path).unwrap();
-    let whole = text.trim_end_matches('\0');
-    assert!(whole.len() < text.len() && whole.ends_with('\n'), "room for the next line");
-    // Cut off; and of two blocks, only the second has reached the disk.
+    let complete = text.trim_end_matches('\0');
+    assert!(
+        complete.len() < text.len() && complete.ends_with('\n'),
+        "the log has preallocated space for the next line"
+    );
+    // An incomplete last line; and a line of which only the second block has reached the disk.
     for torn in ["{\"becomes\":{\"path\":\"src/b.tx", "\0\0\0\0\0src/b.txt\"}}\n\0\0", "\0\0"] {
-        fs::write(&path, format!("{whole}{torn}")).unwrap();
+        fs::write(&path, format!("{complete}{torn}")).unwrap();
         write(&place.workspace(), "a.txt", "changed");
         assert_eq!(undo::roll_back(&place.log()).unwrap().restored, ["a.txt"]);
-        assert_eq!(undo::left(&place.log()).unwrap(), Left::RolledBack);
+        assert_eq!(undo::log_state(&place.log()).unwrap(), UndoLogState::RolledBack);
         let ended = fs::read_to_string(&path).unwrap();
-        assert_eq!(ended, format!("{whole}\"rolled_back\"\n"), "nothing is left behind it");
+        assert_eq!(ended, format!("{complete}\"rolled_back\"\n"), "nothing follows the last line");
     }
     fs::write(&path, "{\"undo\":2,\"root\":\"/\"}\n").unwrap();
-    assert!(matches!(undo::roll_back(&place.log()), Err(UndoError::Unknown { .. })));
+    assert!(matches!(undo::roll_back(&place.log()), Err(UndoError::UnknownFormat { .. })));
 }
 
 #[derive(Debug, Clone)]
-struct Write {
+struct RandomWrite {
     path: String,
     content: String,
 }
 
-fn writes() -> impl Strategy<Value = Vec<Write>> {
+fn writes() -> impl Strategy<Value = Vec<RandomWrite>> {
     let name = || {
         prop::sample::select(vec!["a.txt", "b.txt", "link", "src", "deep", "new", "x", "long.txt"])
     };
     let path = prop::collection::vec(name(), 1..4).prop_map(|parts| parts.join("/"));
-    let one = (path, "[a-z]{0,8}").prop_map(|(path, content)| Write { path, content });
+    let one = (path, "[a-z]{0,8}").prop_map(|(path, content)| RandomWrite { path, content });
     prop::collection::vec(one, 1..10)
 }
 
-/// Makes an attempt; some of its writes can't be made.
-fn carry_out(workspace: &Workspace, writes: &[Write]) {
-    for Write { path, content } in writes {
+/// Makes an attempt, in which some writes fail.
+fn carry_out(workspace: &Workspace, writes: &[RandomWrite]) {
+    for RandomWrite { path, content } in writes {
         let args = json!({ "path": path, "content": content });
         let _ = workspace.call("write_file", &args);
     }
@@ -258,40 +268,40 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_was_written_is_undone(writes in writes()) {
-        let place = Place::new();
+    fn any_sequence_of_writes_is_undone(writes in writes()) {
+        let place = AttemptFixture::new();
         let before = tree(&place.root());
         let workspace = place.workspace();
-        workspace.begin(&place.log()).unwrap();
+        workspace.begin_attempt(&place.log()).unwrap();
         carry_out(&workspace, &writes);
-        let undone = workspace.roll_back().unwrap();
+        let undone = workspace.roll_back_attempt().unwrap();
         prop_assert_eq!(tree(&place.root()), before);
-        prop_assert!(undone.kept.is_empty());
+        prop_assert!(undone.changed_since.is_empty());
     }
 }
 
-/// What the child of the next test does: one attempt, committed or rolled back.
+/// The child process of the next test: one attempt, committed or rolled back.
 #[test]
 #[ignore = "run by the test below, to be killed"]
 fn attempt_to_be_killed() {
-    let Some(home) = told("UNDO_HOME").map(PathBuf::from) else { return };
-    let seed: u64 = told("UNDO_SEED").unwrap().parse().unwrap();
-    let workspace = Workspace::open(home.join("work"), Limits::default()).unwrap();
-    workspace.begin(&home.join("state/undo/1")).unwrap();
+    let Some(home) = test_variable("UNDO_HOME").map(PathBuf::from) else { return };
+    let seed: u64 = test_variable("UNDO_SEED").unwrap().parse().unwrap();
+    let workspace = Workspace::open(home.join("work"), WorkspaceLimits::default()).unwrap();
+    workspace.begin_attempt(&home.join("state/undo/1")).unwrap();
     carry_out(&workspace, &seeded(seed));
     if seed.is_multiple_of(2) {
-        workspace.commit().unwrap();
+        workspace.commit_attempt().unwrap();
     } else {
-        workspace.roll_back().unwrap();
+        workspace.roll_back_attempt().unwrap();
     }
 }
 
-/// What the environment says under a name.
-pub(crate) fn told(name: &str) -> Option<String> {
+/// The value of an environment variable.
+pub(crate) fn test_variable(name: &str) -> Option<String> {
     std::env::vars().find(|(key, _)| key == name).map(|(_, value)| value)
 }
 
-fn seeded(seed: u64) -> Vec<Write> {
+fn seeded(seed: u64) -> Vec<RandomWrite> {
     let names = [
         "a.txt",
         "long.txt",
@@ -308,7 +318,7 @@ fn seeded(seed: u64) -> Vec<Write> {
         number ^= number << 17;
         usize::try_from(number % below as u64).unwrap()
     };
-    let one = |next: &mut dyn FnMut(usize) -> usize| Write {
+    let one = |next: &mut dyn FnMut(usize) -> usize| RandomWrite {
         path: names[next(names.len())].to_owned(),
         content: "x".repeat(next(4000)),
     };
@@ -316,15 +326,15 @@ fn seeded(seed: u64) -> Vec<Write> {
 }
 
 #[test]
-fn killed_at_any_moment_it_is_done_or_undone() {
-    // Each is killed a little later than the one before, over the whole attempt.
-    let rounds = told("UNDO_KILLS").and_then(|it| it.parse().ok()).unwrap_or(60);
+fn an_attempt_killed_at_any_moment_is_done_or_undone() {
+    // Each process is killed a little later than the one before.
+    let rounds = test_variable("UNDO_KILLS").and_then(|it| it.parse().ok()).unwrap_or(60);
     let (mut open, mut over) = (0, 0);
     for seed in 0..rounds {
-        let place = Place::new();
+        let place = AttemptFixture::new();
         let before = contents(&place.root());
         let after = {
-            let other = Place::new();
+            let other = AttemptFixture::new();
             carry_out(&other.workspace(), &seeded(seed));
             contents(&other.root())
         };
@@ -342,19 +352,19 @@ fn killed_at_any_moment_it_is_done_or_undone() {
         std::thread::sleep(Duration::from_micros(seed * 37 % 6000));
         child.kill().unwrap();
         child.wait().unwrap();
-        match undo::left(&place.log()) {
-            Ok(Left::Open) => {
+        match undo::log_state(&place.log()) {
+            Ok(UndoLogState::Open) => {
                 open += 1;
                 undo::roll_back(&place.log()).unwrap();
             }
-            Ok(Left::Committed | Left::RolledBack) => over += 1,
-            // Not even its first line was whole, so nothing was touched.
-            Err(UndoError::Unknown { .. }) => open += 1,
+            Ok(UndoLogState::Committed | UndoLogState::RolledBack) => over += 1,
+            // The first line is incomplete, so no file was changed.
+            Err(UndoError::UnknownFormat { .. }) => open += 1,
             Err(error) => panic!("{error}"),
         }
         let now = contents(&place.root());
-        let done = matches!(undo::left(&place.log()), Ok(Left::Committed));
+        let done = matches!(undo::log_state(&place.log()), Ok(UndoLogState::Committed));
         assert_eq!(now, if done { after } else { before }, "{seed}");
     }
-    assert!(open > 0, "none was killed in the middle: {open} open, {over} over");
+    assert!(open > 0, "no process was killed in the middle: {open} open, {over} ended");
 }

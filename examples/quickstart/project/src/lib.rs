@@ -1,6 +1,6 @@
-//! The value in the middle.
+//! Computes the median.
 
-/// Half of the values are no larger than this one.
+/// The middle of the sorted values.
 pub fn median(values: &[f64]) -> f64 {
     values[values.len() / 2]
 }

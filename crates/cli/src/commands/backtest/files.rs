@@ -1,5 +1,5 @@
-//! Finds what was recorded: files that end in `.jsonl` or `.jsonl.gz`, whatever
-//! is named, and sessions by their names.
+//! Finds recordings: named files, files that end in `.jsonl` or `.jsonl.gz` in named directories,
+//! and sessions by their names.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,61 +8,61 @@ use std::time::SystemTime;
 use jackline_clients::{CLIENTS, Client};
 use jackline_host::clock::now;
 
-use crate::terminal::{here, sessions};
+use crate::terminal::{current_directory, load_sessions};
 
-/// How deep directories are looked into.
+/// The maximum depth of searched directories.
 const DEPTH_MAX: usize = 8;
 
-/// How files end that are looked at where a directory is named.
-const ENDINGS: [&str; 2] = [".jsonl", ".jsonl.gz"];
+/// The endings of the files that a directory search finds.
+const FILE_ENDINGS: [&str; 2] = [".jsonl", ".jsonl.gz"];
 
-/// One file.
+/// A file with recordings.
 #[derive(Debug)]
-pub(super) struct File {
+pub(super) struct RecordedFile {
     pub(super) path: PathBuf,
     pub(super) bytes: u64,
-    /// Whether somebody meant this one, and not just what is below a directory.
+    /// Whether the user named this file, and not only a directory that contains it.
     pub(super) named: bool,
 }
 
 /// A file that can't be read.
 #[derive(Debug)]
-pub(super) struct Unreadable {
+pub(super) struct UnreadableFile {
     pub(super) path: PathBuf,
     pub(super) error: String,
     pub(super) named: bool,
 }
 
-/// What people call the clients whose transcripts can be read.
+/// The names of the clients with readable transcripts.
 pub(super) fn readable_clients() -> String {
     let readable = CLIENTS.iter().filter(|client| client.transcripts.is_some());
     readable.map(|client| client.title).collect::<Vec<_>>().join(" or ")
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Default)]
-pub(super) struct Found {
-    pub(super) files: Vec<File>,
-    /// How many were not written to in the time that was asked for.
+pub(super) struct RecordingSearch {
+    pub(super) files: Vec<RecordedFile>,
+    /// How many files were not modified within the requested time.
     pub(super) older: usize,
-    pub(super) unreadable: Vec<Unreadable>,
+    pub(super) unreadable_files: Vec<UnreadableFile>,
 }
 
-/// Where to look.
-pub(super) enum Places {
-    /// What a person named.
+/// The locations to search.
+pub(super) enum SearchLocations {
+    /// Paths that the user named.
     Named(Vec<PathBuf>),
-    /// Where a client keeps its transcripts. It need not be there.
+    /// The directory in which a client stores its transcripts. It need not exist.
     Own(&'static Client, PathBuf),
 }
 
-impl File {
-    /// The name of the sub-agent whose transcript this is.
+impl RecordedFile {
+    /// The name of the sub-agent, if this is its transcript.
     pub(super) fn agent(&self) -> Option<&str> {
         self.path.file_stem()?.to_str().filter(|name| name.starts_with("agent-"))
     }
 
-    /// What it is called, without what its ending says of its format.
+    /// The file name without its ending.
     pub(super) fn stem(&self) -> String {
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
         let stem = name.trim_end_matches(".gz").trim_end_matches(".jsonl");
@@ -70,8 +70,8 @@ impl File {
     }
 }
 
-impl Places {
-    /// What to call them.
+impl SearchLocations {
+    /// The searched paths.
     pub(super) fn paths(&self) -> &[PathBuf] {
         match self {
             Self::Named(paths) => paths,
@@ -80,16 +80,20 @@ impl Places {
     }
 }
 
-/// Looks at every place; `since` is how many milliseconds back.
-pub(super) fn find(places: &Places, since: Option<u64>) -> Found {
-    let mut found = Found::default();
+/// Searches all locations for files that were modified in the last `since` milliseconds.
+pub(super) fn find_recordings(places: &SearchLocations, since: Option<u64>) -> RecordingSearch {
+    let mut found = RecordingSearch::default();
     let oldest = since.map(|ms| now().wall.as_ms().saturating_sub_unsigned(ms));
     match places {
-        Places::Own(_, place) if place.exists() => found.below(place, oldest, 0),
-        Places::Own(..) => {}
-        Places::Named(paths) => paths.iter().for_each(|place| found.named(place, oldest)),
+        SearchLocations::Own(_, place) if place.exists() => {
+            found.search_directory(place, oldest, 0);
+        }
+        SearchLocations::Own(..) => {}
+        SearchLocations::Named(paths) => {
+            paths.iter().for_each(|place| found.search_named(place, oldest));
+        }
     }
-    // What is named twice, or named and below a directory, is there once.
+    // A file that is named twice, or named and also in a named directory, is listed once.
     found
         .files
         .sort_by(|one, other| one.path.cmp(&other.path).then_with(|| other.named.cmp(&one.named)));
@@ -97,49 +101,50 @@ pub(super) fn find(places: &Places, since: Option<u64>) -> Found {
     found
 }
 
-impl Found {
-    fn named(&mut self, place: &Path, oldest: Option<i64>) {
+impl RecordingSearch {
+    fn search_named(&mut self, place: &Path, oldest: Option<i64>) {
         let error = match fs::metadata(place) {
-            Ok(metadata) if metadata.is_dir() => return self.below(place, oldest, 0),
-            Ok(metadata) => return self.take(place, &metadata, oldest, true),
+            Ok(metadata) if metadata.is_dir() => return self.search_directory(place, oldest, 0),
+            Ok(metadata) => return self.add_file(place, &metadata, oldest, true),
             Err(error) => error,
         };
-        let session = (error.kind() == std::io::ErrorKind::NotFound).then(|| session(place));
+        let session =
+            (error.kind() == std::io::ErrorKind::NotFound).then(|| journal_of_session(place));
         match session {
             Some(Ok(journal)) => match fs::metadata(&journal) {
-                Ok(metadata) => self.take(&journal, &metadata, oldest, true),
-                Err(error) => self.unreadable(&journal, error.to_string(), true),
+                Ok(metadata) => self.add_file(&journal, &metadata, oldest, true),
+                Err(error) => self.unreadable_files(&journal, error.to_string(), true),
             },
-            Some(Err(error)) => self.unreadable(place, error, true),
-            None => self.unreadable(place, error.to_string(), true),
+            Some(Err(error)) => self.unreadable_files(place, error, true),
+            None => self.unreadable_files(place, error.to_string(), true),
         }
     }
 
-    fn below(&mut self, directory: &Path, oldest: Option<i64>, depth: usize) {
+    fn search_directory(&mut self, directory: &Path, oldest: Option<i64>, depth: usize) {
         let entries = match fs::read_dir(directory) {
             Ok(entries) => entries,
-            Err(error) => return self.unreadable(directory, error.to_string(), depth == 0),
+            Err(error) => return self.unreadable_files(directory, error.to_string(), depth == 0),
         };
         for entry in entries.flatten() {
             let path = entry.path();
-            // Links to directories are not followed: they may lead in a circle.
+            // Links to directories are not followed, because they can form a cycle.
             let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
             let name = entry.file_name();
             if is_directory && depth < DEPTH_MAX {
-                self.below(&path, oldest, depth + 1);
-            } else if ENDINGS.iter().any(|ending| name.to_string_lossy().ends_with(ending)) {
+                self.search_directory(&path, oldest, depth + 1);
+            } else if FILE_ENDINGS.iter().any(|ending| name.to_string_lossy().ends_with(ending)) {
                 match fs::metadata(&path) {
                     Ok(metadata) if metadata.is_file() => {
-                        self.take(&path, &metadata, oldest, false);
+                        self.add_file(&path, &metadata, oldest, false);
                     }
                     Ok(_) => {}
-                    Err(error) => self.unreadable(&path, error.to_string(), false),
+                    Err(error) => self.unreadable_files(&path, error.to_string(), false),
                 }
             }
         }
     }
 
-    fn take(&mut self, path: &Path, metadata: &fs::Metadata, oldest: Option<i64>, named: bool) {
+    fn add_file(&mut self, path: &Path, metadata: &fs::Metadata, oldest: Option<i64>, named: bool) {
         let written = metadata.modified().ok().and_then(|time| {
             let since = time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
             i64::try_from(since.as_millis()).ok()
@@ -150,22 +155,22 @@ impl Found {
             self.older += 1;
             return;
         }
-        self.files.push(File { path: path.to_owned(), bytes: metadata.len(), named });
+        self.files.push(RecordedFile { path: path.to_owned(), bytes: metadata.len(), named });
     }
 
-    fn unreadable(&mut self, path: &Path, error: String, named: bool) {
-        self.unreadable.push(Unreadable { path: path.to_owned(), error, named });
+    fn unreadable_files(&mut self, path: &Path, error: String, named: bool) {
+        self.unreadable_files.push(UnreadableFile { path: path.to_owned(), error, named });
     }
 }
 
-/// The journal of the session that a name means.
-fn session(name: &Path) -> Result<PathBuf, String> {
-    let none = || "there is no such file, and no session of that name".to_owned();
-    let name = name.to_str().ok_or_else(none)?;
-    let (_, sessions) = sessions().map_err(|_| none())?;
-    match sessions.select(Some(name), &here()) {
-        Ok(found) => found.file().ok_or_else(none),
-        Err(jackline_runtime::SelectError::Unknown(_)) => Err(none()),
+/// The journal of the session with a name.
+fn journal_of_session(name: &Path) -> Result<PathBuf, String> {
+    let not_found = || "no file and no session with this name".to_owned();
+    let name = name.to_str().ok_or_else(not_found)?;
+    let (_, sessions) = load_sessions().map_err(|_| not_found())?;
+    match sessions.select(Some(name), &current_directory()) {
+        Ok(found) => found.file().ok_or_else(not_found),
+        Err(jackline_runtime::SelectError::Unknown(_)) => Err(not_found()),
         Err(error) => Err(error.to_string()),
     }
 }

@@ -1,101 +1,103 @@
-//! What a file is, told by what is in it.
+//! Detects the format of a file from its contents.
 
 use std::io::{self, BufRead};
 
 use jackline_analysis::{LineEnd, read_line};
 use jackline_clients::Client;
-use jackline_clients::transcripts::client_of_transcript;
+use jackline_clients::transcripts::find_transcript_client;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// How many lines are looked at before nobody knows.
+/// How many lines are examined before the format counts as unknown.
 const LINES_MAX: usize = 64;
 
-/// What only runs have.
-const MARK: &[u8] = b"\"steps\"";
+/// Text that only runs contain.
+const RUN_MARKER: &[u8] = b"\"steps\"";
 
-/// What can be decided again.
+/// The format of a recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
-    /// A run a line.
+pub(super) enum RecordingFormat {
+    /// One run per line.
     Trajectories,
-    /// A session that was guarded.
+    /// The journal of a guarded session.
     Journal,
-    /// What an agent client wrote down for itself.
+    /// A transcript of an agent client.
     Transcript(&'static Client),
-    /// Nothing at all.
+    /// An empty file.
     Empty,
-    /// Something else.
+    /// Another format.
     Unknown,
 }
 
-/// The fields that give a format away.
+/// The fields that identify a format.
 #[derive(Deserialize)]
-struct Fields {
+struct FormatFields {
     steps: Option<IgnoredAny>,
     record: Option<IgnoredAny>,
     seq: Option<IgnoredAny>,
 }
 
-/// Looks at the first lines until one says what this is.
-pub(super) fn recognise(source: &mut impl BufRead) -> io::Result<Format> {
+/// Reads the first lines until one identifies the format.
+pub(super) fn detect_format(source: &mut impl BufRead) -> io::Result<RecordingFormat> {
     let mut line = Vec::new();
-    let (mut seen, mut broken) = (false, false);
+    let (mut has_text, mut is_broken) = (false, false);
     for _ in 0..LINES_MAX {
         line.clear();
         let Some(end) = read_line(source, &mut line)? else { break };
         let line = line.trim_ascii();
-        seen |= !line.is_empty() || end == LineEnd::TooLong;
-        match serde_json::from_slice::<Fields>(line) {
-            Ok(Fields { steps: Some(_), .. }) => return Ok(Format::Trajectories),
-            Ok(Fields { record: Some(_), seq: Some(_), .. }) => return Ok(Format::Journal),
-            // A line that can't be read says nothing, unless it is sure what it
-            // was to become; the next one may.
-            Err(_) if is_run(line) => broken = true,
+        has_text |= !line.is_empty() || end == LineEnd::TooLong;
+        match serde_json::from_slice::<FormatFields>(line) {
+            Ok(FormatFields { steps: Some(_), .. }) => return Ok(RecordingFormat::Trajectories),
+            Ok(FormatFields { record: Some(_), seq: Some(_), .. }) => {
+                return Ok(RecordingFormat::Journal);
+            }
+            // A broken line that looks like a run shows the format. Any other broken line is
+            // skipped, because a later line can show the format.
+            Err(_) if looks_like_run(line) => is_broken = true,
             _ => {
-                if let Some(client) = client_of_transcript(line) {
-                    return Ok(Format::Transcript(client));
+                if let Some(client) = find_transcript_client(line) {
+                    return Ok(RecordingFormat::Transcript(client));
                 }
             }
         }
-        broken |= end == LineEnd::TooLong;
+        is_broken |= end == LineEnd::TooLong;
     }
-    Ok(match (seen, broken) {
-        (_, true) => Format::Trajectories,
-        (true, false) => Format::Unknown,
-        (false, false) => Format::Empty,
+    Ok(match (has_text, is_broken) {
+        (_, true) => RecordingFormat::Trajectories,
+        (true, false) => RecordingFormat::Unknown,
+        (false, false) => RecordingFormat::Empty,
     })
 }
 
-/// Whether a line that is no JSON was to be a run.
-fn is_run(line: &[u8]) -> bool {
-    line.starts_with(b"{") && line.windows(MARK.len()).any(|part| part == MARK)
+/// Whether a line that is not valid JSON looks like the beginning of a run.
+fn looks_like_run(line: &[u8]) -> bool {
+    line.starts_with(b"{") && line.windows(RUN_MARKER.len()).any(|part| part == RUN_MARKER)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Format {
-        recognise(&mut text.as_bytes()).unwrap()
+    fn of(text: &str) -> RecordingFormat {
+        detect_format(&mut text.as_bytes()).unwrap()
     }
 
     #[test]
-    fn a_file_is_what_is_in_it() {
-        assert_eq!(of("{\"id\":1,\"steps\":[]}\n"), Format::Trajectories);
-        assert_eq!(of("{\"v\":1,\"seq\":0,\"record\":\"opened\"}"), Format::Journal);
+    fn the_format_is_detected_from_the_contents() {
+        assert_eq!(of("{\"id\":1,\"steps\":[]}\n"), RecordingFormat::Trajectories);
+        assert_eq!(of("{\"v\":1,\"seq\":0,\"record\":\"opened\"}"), RecordingFormat::Journal);
         let claude = jackline_clients::find_client("claude").unwrap();
-        assert_eq!(of("{\"type\":\"summary\"}\n"), Format::Transcript(claude));
-        assert_eq!(of(""), Format::Empty);
-        assert_eq!(of("\n \n"), Format::Empty);
-        assert_eq!(of("{}\nhello\n"), Format::Unknown);
+        assert_eq!(of("{\"type\":\"summary\"}\n"), RecordingFormat::Transcript(claude));
+        assert_eq!(of(""), RecordingFormat::Empty);
+        assert_eq!(of("\n \n"), RecordingFormat::Empty);
+        assert_eq!(of("{}\nhello\n"), RecordingFormat::Unknown);
     }
 
     #[test]
     fn a_broken_line_does_not_hide_the_next() {
-        assert_eq!(of("{\"id\":1,\"ste\n\n{\"steps\":[]}\n"), Format::Trajectories);
-        // A run that is cut off is a broken run, and not something else.
-        assert_eq!(of("{\"id\":1,\"steps\": ["), Format::Trajectories);
-        assert_eq!(of(&("x\n".repeat(LINES_MAX) + "{\"steps\":[]}\n")), Format::Unknown);
+        assert_eq!(of("{\"id\":1,\"ste\n\n{\"steps\":[]}\n"), RecordingFormat::Trajectories);
+        // An incomplete run is detected as a broken run.
+        assert_eq!(of("{\"id\":1,\"steps\": ["), RecordingFormat::Trajectories);
+        assert_eq!(of(&("x\n".repeat(LINES_MAX) + "{\"steps\":[]}\n")), RecordingFormat::Unknown);
     }
 }

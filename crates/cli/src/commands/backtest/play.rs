@@ -1,4 +1,4 @@
-//! Decides on one file, or on a part of one.
+//! Decides on the calls of one file, or of a part of a file.
 
 use jackline_journal::JournalView;
 use std::io;
@@ -7,91 +7,91 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jackline_analysis::{
-    Backtest, BacktestJournal, BacktestOutcome, BacktestRun, BacktestStep, LINE_BYTES_MAX, LineEnd,
-    Memo, Source, Trajectory, open_lines, read_line,
+    Backtest, BacktestInput, BacktestJournal, BacktestOutcome, BacktestRun, BacktestStep,
+    LINE_BYTES_MAX, LineEnd, RecordedRun, ResultMemo, open_lines, read_line,
 };
 use jackline_clients::Client;
 use jackline_engine::{Event, SessionId};
-use jackline_runtime::Fault;
+use jackline_runtime::RuntimeFault;
 use serde::Serialize;
 
-use super::files::File;
-use super::report::{Report, Seen};
+use super::files::RecordedFile;
+use super::report::{BacktestReport, CountedLoopLevels};
 
-/// What whoever reads shares with those who decide.
+/// Buffers and counters that the reading thread shares with the deciding threads.
 #[derive(Default)]
-pub(super) struct Intake {
-    /// How many bytes of files were read.
+pub(super) struct InputBuffers {
+    /// The number of bytes read from files.
     pub(super) read: Arc<AtomicU64>,
-    /// Where lines were that are decided on: room for the next ones.
+    /// Buffers of finished batches, for reuse.
     spare: Mutex<Vec<Vec<u8>>>,
 }
 
-/// What those who decide share.
-pub(super) struct Shop<'a> {
-    pub(super) intake: &'a Intake,
+/// What the deciding threads share.
+pub(super) struct BacktestContext<'a> {
+    pub(super) intake: &'a InputBuffers,
     pub(super) backtest: Backtest,
-    /// What results were seen to say.
-    pub(super) memo: Memo,
+    /// A cache of parsed results.
+    pub(super) memo: ResultMemo,
     pub(super) as_json: bool,
-    /// How many calls were decided on.
+    /// The number of decided calls.
     pub(super) calls: AtomicU64,
 }
 
-/// Events of one run after the other, in the same room.
+/// A buffer for the events of one run, reused for the next run.
 type Events = Vec<Event>;
 
-/// One thing to do.
-pub(super) enum Job {
-    /// Runs, a line each.
-    Runs(Batch),
+/// A piece of work for a deciding thread.
+pub(super) enum BacktestJob {
+    /// Runs, one per line.
+    Runs(RunBatch),
     /// One session.
-    Session(Arc<File>, Kind),
-    /// Nothing; only something to say.
-    Said(Box<Part>),
+    Session(Arc<RecordedFile>, SessionSource),
+    /// No work, only a finished result.
+    Finished(Box<BacktestPart>),
 }
 
-/// What a session was written by.
+/// The program that recorded a session.
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
-    /// This guard.
+pub(super) enum SessionSource {
+    /// Jackline, in a journal.
     Journal,
     /// An agent client.
     Transcript(&'static Client),
 }
 
 /// Some lines of a file of runs.
-pub(super) struct Batch {
-    file: Arc<File>,
+pub(super) struct RunBatch {
+    file: Arc<RecordedFile>,
     bytes: Vec<u8>,
-    /// By their numbers from 1; nothing is one that is too long.
+    /// The line numbers from 1, with the range in `bytes`; `None` for a line over the limit.
     lines: Vec<(u64, Option<Range<usize>>)>,
 }
 
-/// What came of a job.
+/// The result of a job.
 #[derive(Default)]
-pub(super) struct Part {
-    pub(super) report: Report,
-    /// Lines for programs.
+pub(super) struct BacktestPart {
+    pub(super) report: BacktestReport,
+    /// The lines for `--json`.
     pub(super) json: String,
     /// Lines that can't be read: file, number, why.
-    pub(super) broken: Vec<(Arc<File>, u64, String)>,
-    /// A file that can't be read to its end.
-    pub(super) unreadable: Option<(Arc<File>, String)>,
+    pub(super) broken: Vec<(Arc<RecordedFile>, u64, String)>,
+    /// The file, if it can't be read to its end, and the error.
+    pub(super) unreadable: Option<(Arc<RecordedFile>, String)>,
 }
 
-/// How much is decided on at a time.
+/// The size of a batch.
 const BATCH_BYTES: usize = 64 << 10;
 
-/// How much room that mostly takes: the last line may go on.
-const ROOM_BYTES: usize = BATCH_BYTES + BATCH_BYTES / 2;
+/// The size of a buffer. The last line of a batch can exceed the batch size.
+const BUFFER_BYTES: usize = BATCH_BYTES + BATCH_BYTES / 2;
 
-impl Batch {
-    /// Reads the next lines; none is the end of the file. An error comes after
-    /// what could be read.
+impl RunBatch {
+    /// Reads the next lines; `None` at the end of the file. With an error, the lines before it are
+    /// returned too.
     pub(super) fn read(
-        file: &Arc<File>,
-        source: &mut Source,
+        file: &Arc<RecordedFile>,
+        source: &mut BacktestInput,
         number: &mut u64,
         mut bytes: Vec<u8>,
     ) -> (Option<Self>, io::Result<()>) {
@@ -117,44 +117,44 @@ impl Batch {
     }
 }
 
-impl Intake {
-    /// Room for lines. What one thread asks the system for and another gives back is
-    /// slow to come by, so it goes round.
-    pub(super) fn room(&self) -> Vec<u8> {
+impl InputBuffers {
+    /// Takes a buffer for lines. Buffers are reused, because memory that is allocated in one thread
+    /// and freed in another is slow.
+    pub(super) fn take_buffer(&self) -> Vec<u8> {
         let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        spare.unwrap_or_else(|| Vec::with_capacity(ROOM_BYTES))
+        spare.unwrap_or_else(|| Vec::with_capacity(BUFFER_BYTES))
     }
 
-    fn give_room(&self, mut bytes: Vec<u8>) {
+    fn return_buffer(&self, mut bytes: Vec<u8>) {
         bytes.clear();
-        // A line may have been long.
-        bytes.shrink_to(2 * ROOM_BYTES);
+        // A long line can have enlarged the buffer.
+        bytes.shrink_to(2 * BUFFER_BYTES);
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(bytes);
     }
 }
 
-impl Shop<'_> {
-    pub(super) fn play(&self, job: Job, events: &mut Events) -> Part {
+impl BacktestContext<'_> {
+    pub(super) fn run_job(&self, job: BacktestJob, events: &mut Events) -> BacktestPart {
         match job {
-            Job::Runs(batch) => {
-                let part = self.runs(&batch, events);
-                self.intake.give_room(batch.bytes);
+            BacktestJob::Runs(batch) => {
+                let part = self.play_runs(&batch, events);
+                self.intake.return_buffer(batch.bytes);
                 part
             }
-            Job::Session(file, kind) => self.session(&file, kind),
-            Job::Said(part) => *part,
+            BacktestJob::Session(file, kind) => self.play_session(&file, kind),
+            BacktestJob::Finished(part) => *part,
         }
     }
 
-    fn runs(&self, batch: &Batch, events: &mut Events) -> Part {
-        let mut part = Part::default();
+    fn play_runs(&self, batch: &RunBatch, events: &mut Events) -> BacktestPart {
+        let mut part = BacktestPart::default();
         for (number, line) in &batch.lines {
             let played = match line {
                 Some(line) => {
                     let line = batch.bytes.get(line.clone()).unwrap_or_default().trim_ascii();
-                    self.run((&batch.file, *number), line, &mut part, events)
+                    self.play_run((&batch.file, *number), line, &mut part, events)
                 }
-                None => Err(format!("it is longer than {} MB", LINE_BYTES_MAX >> 20)),
+                None => Err(format!("the line is longer than {} MB", LINE_BYTES_MAX >> 20)),
             };
             if let Err(error) = played {
                 part.broken.push((Arc::clone(&batch.file), *number, error));
@@ -163,35 +163,35 @@ impl Shop<'_> {
         part
     }
 
-    fn run(
+    fn play_run(
         &self,
-        (file, number): (&File, u64),
+        (file, number): (&RecordedFile, u64),
         line: &[u8],
-        part: &mut Part,
+        part: &mut BacktestPart,
         events: &mut Events,
     ) -> Result<(), String> {
         if line.is_empty() {
             return Ok(());
         }
-        let trajectory = Trajectory::parse(line, || format!("{}:{number}", file.stem()))?;
+        let trajectory = RecordedRun::parse(line, || format!("{}:{number}", file.stem()))?;
         let id = trajectory.id().as_str().to_owned();
         events.clear();
         trajectory.events(events)?;
         let mut run = self.backtest.start();
-        let mut seen = Seen::default();
+        let mut seen = CountedLoopLevels::default();
         for event in events {
             let step = run.event(event, &self.memo).map_err(|fault| part.report.fault(&fault))?;
-            self.tell(&mut part.report, &id, &step, &mut seen);
+            self.count_step(&mut part.report, &id, &step, &mut seen);
         }
-        self.end(&id, None, run, part);
+        self.finish_run(&id, None, run, part);
         Ok(())
     }
 
-    fn session(&self, file: &Arc<File>, kind: Kind) -> Part {
-        let mut part = Part::default();
+    fn play_session(&self, file: &Arc<RecordedFile>, kind: SessionSource) -> BacktestPart {
+        let mut part = BacktestPart::default();
         let played = match kind {
-            Kind::Journal => self.journal(file, &mut part),
-            Kind::Transcript(client) => self.transcript(file, client, &mut part),
+            SessionSource::Journal => self.journal(file, &mut part),
+            SessionSource::Transcript(client) => self.transcript(file, client, &mut part),
         };
         if let Err(error) = played {
             part.unreadable = Some((Arc::clone(file), error));
@@ -199,30 +199,35 @@ impl Shop<'_> {
         part
     }
 
-    fn open(&self, file: &File) -> Result<Source, String> {
+    fn open(&self, file: &RecordedFile) -> Result<BacktestInput, String> {
         open_lines(&file.path, Arc::clone(&self.intake.read)).map_err(|error| error.to_string())
     }
 
-    fn transcript(&self, file: &File, client: &Client, part: &mut Part) -> Result<(), String> {
+    fn transcript(
+        &self,
+        file: &RecordedFile,
+        client: &Client,
+        part: &mut BacktestPart,
+    ) -> Result<(), String> {
         let no_reader = || format!("transcripts of {} can't be read", client.title);
         let transcripts = client.transcripts.ok_or_else(no_reader)?;
         let session = SessionId::parse(file.stem()).map_err(|error| error.to_string())?;
         let mut transcript = transcripts.read(Box::new(self.open(file)?), session);
         let mut run = self.backtest.start();
-        let mut seen = Seen::default();
+        let mut seen = CountedLoopLevels::default();
         let mut id = None;
         let mut result = Ok(());
         for event in transcript.by_ref() {
             let mut event = match event {
                 Ok(event) => event,
                 Err(error) => {
-                    result = Err(before_that(&error));
+                    result = Err(describe_partial_read(&error));
                     break;
                 }
             };
             let session = id.get_or_insert_with(|| event.session.to_string());
             match run.event(&mut event, &self.memo) {
-                Ok(step) => self.tell(&mut part.report, session, &step, &mut seen),
+                Ok(step) => self.count_step(&mut part.report, session, &step, &mut seen),
                 Err(fault) => {
                     result = Err(part.report.fault(&fault));
                     break;
@@ -231,35 +236,36 @@ impl Shop<'_> {
         }
         part.report.skipped.add(transcript.skipped());
         match (id, &result) {
-            (Some(id), _) => self.end(&id, file.agent(), run, part),
+            (Some(id), _) => self.finish_run(&id, file.agent(), run, part),
             (None, Ok(())) if file.named => {
-                result = Err("nothing in it is a call or a message".to_owned());
+                result = Err("it contains no call and no message".to_owned());
             }
             (None, _) => {}
         }
         result
     }
 
-    fn journal(&self, file: &Arc<File>, part: &mut Part) -> Result<(), String> {
+    fn journal(&self, file: &Arc<RecordedFile>, part: &mut BacktestPart) -> Result<(), String> {
         let mut source = self.open(file)?;
         let mut journal = BacktestJournal::new(&self.backtest, JournalView::open(&file.path).ok());
-        let mut seen = Seen::default();
+        let mut seen = CountedLoopLevels::default();
         let mut line = Vec::new();
         let mut result = Ok(());
         for number in 1_u64.. {
             line.clear();
             match read_line(&mut source, &mut line) {
-                // What was being written when the machine stopped was never answered.
-                Ok(None | Some(LineEnd::Torn)) => break,
+                // A torn last record was interrupted while it was written, so it was never
+                // answered.
+                Ok(None | Some(LineEnd::WithoutNewline)) => break,
                 Ok(Some(LineEnd::TooLong)) => {
-                    let error = format!("it is longer than {} MB", LINE_BYTES_MAX >> 20);
+                    let error = format!("the line is longer than {} MB", LINE_BYTES_MAX >> 20);
                     part.broken.push((Arc::clone(file), number, error));
                 }
-                Ok(Some(LineEnd::Whole)) => match journal.line(&line) {
+                Ok(Some(LineEnd::Complete)) => match journal.line(&line) {
                     Ok(None) => {}
                     Ok(Some(Ok(step))) => {
                         let name = journal.name().unwrap_or_default();
-                        self.tell(&mut part.report, name, &step, &mut seen);
+                        self.count_step(&mut part.report, name, &step, &mut seen);
                     }
                     Ok(Some(Err(fault))) => {
                         result = Err(part.report.fault(&fault));
@@ -268,27 +274,39 @@ impl Shop<'_> {
                     Err(error) => part.broken.push((Arc::clone(file), number, error)),
                 },
                 Err(error) => {
-                    result = Err(before_that(&error));
+                    result = Err(describe_partial_read(&error));
                     break;
                 }
             }
         }
         let name = journal.name().map(ToOwned::to_owned);
         if let (Some(name), Some(run)) = (name, journal.finish()) {
-            self.end(&name, None, run, part);
+            self.finish_run(&name, None, run, part);
         }
         result
     }
 
-    /// Counts a step for the report, where somebody reads one.
-    fn tell(&self, report: &mut Report, session: &str, step: &BacktestStep, seen: &mut Seen) {
+    /// Counts a step, if a report is printed.
+    fn count_step(
+        &self,
+        report: &mut BacktestReport,
+        session: &str,
+        step: &BacktestStep,
+        seen: &mut CountedLoopLevels,
+    ) {
         if !self.as_json {
-            report.step(session, step, seen);
+            report.count_step(session, step, seen);
         }
     }
 
-    /// A run has come to its end. That of a sub-agent is a run of its own.
-    fn end(&self, session: &str, agent: Option<&str>, run: BacktestRun, part: &mut Part) {
+    /// Counts a finished run. The run of a sub-agent counts separately.
+    fn finish_run(
+        &self,
+        session: &str,
+        agent: Option<&str>,
+        run: BacktestRun,
+        part: &mut BacktestPart,
+    ) {
         let outcome = run.finish();
         self.calls.fetch_add(outcome.calls, Ordering::Relaxed);
         if self.as_json {
@@ -296,30 +314,30 @@ impl Shop<'_> {
                 Some(agent) => format!("{session}/{agent}"),
                 None => session.to_owned(),
             };
-            let line = Line { id, outcome: &outcome };
+            let line = RunOutcomeLine { id, outcome: &outcome };
             part.json.push_str(&serde_json::to_string(&line).unwrap_or_default());
             part.json.push('\n');
         }
-        part.report.run(agent.is_some(), &outcome);
+        part.report.count_run(agent.is_some(), &outcome);
     }
 }
 
-fn before_that(error: &io::Error) -> String {
-    format!("{error}; what comes before was decided")
+fn describe_partial_read(error: &io::Error) -> String {
+    format!("{error}; the part before the error was decided")
 }
 
-/// A run for programs.
+/// The outcome of a run, for `--json`.
 #[derive(Serialize)]
-struct Line<'a> {
+struct RunOutcomeLine<'a> {
     id: String,
     #[serde(flatten)]
     outcome: &'a BacktestOutcome,
 }
 
-impl Report {
-    /// Counts that the guard itself broke, and says so.
-    fn fault(&mut self, fault: &Fault) -> String {
+impl BacktestReport {
+    /// Counts a fault of the guard itself, and returns the message.
+    fn fault(&mut self, fault: &RuntimeFault) -> String {
         self.faults += 1;
-        format!("{fault}; report this")
+        format!("{fault}; please report this bug")
     }
 }

@@ -1,7 +1,7 @@
-//! Decides on many runs at once, and tells what came of them in their order.
+//! Decides on many runs in parallel, and reports the results in the order of the input.
 //!
-//! Runs know nothing of each other. One thread reads and unpacks, others decide,
-//! and the one that was there puts the parts together as if it had been alone.
+//! Runs are independent. One thread reads and decompresses files, several threads decide, and the
+//! main thread puts the results in order.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,50 +13,53 @@ use std::time::Duration;
 
 use jackline_analysis::open_lines;
 
-use super::files::{File, readable_clients};
-use super::format::{Format, recognise};
-use super::play::{Batch, Intake, Job, Kind, Part, Shop};
+use super::files::{RecordedFile, readable_clients};
+use super::format::{RecordingFormat, detect_format};
+use super::play::{
+    BacktestContext, BacktestJob, BacktestPart, InputBuffers, RunBatch, SessionSource,
+};
 
-/// More threads would only wait for the one that reads.
+/// More threads would only wait for the reading thread.
 const THREADS_MAX: usize = 8;
 
-/// As much as the main thread has: arguments nest, and so do command lines.
+/// The stack size of a main thread, because arguments and command lines can be deeply nested.
 const STACK_BYTES: usize = 8 << 20;
 
-/// How often somebody is told how far it is.
+/// How often the progress is updated.
 const TICK: Duration = Duration::from_millis(100);
 
 type Numbered<T> = (u64, T);
 
-/// Decides on every file. Reading begins while `open` still finds out what to decide by;
-/// `each` is given what came of it, in order, and `tick` is called now and then.
-pub(super) fn play<'a, E>(
-    intake: &'a Intake,
-    files: Vec<File>,
-    open: impl FnOnce() -> Result<Shop<'a>, E>,
-    mut each: impl FnMut(Part),
-    mut tick: impl FnMut(&Shop<'_>),
+/// Decides on all files. Reading starts while `open` still loads the definition. `each` receives
+/// the results in order, and `tick` is called regularly.
+pub(super) fn run_jobs<'a, E>(
+    intake: &'a InputBuffers,
+    files: Vec<RecordedFile>,
+    open: impl FnOnce() -> Result<BacktestContext<'a>, E>,
+    mut each: impl FnMut(BacktestPart),
+    mut tick: impl FnMut(&BacktestContext<'_>),
 ) -> Result<(), E> {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
-    let (jobs, todo) = sync_channel::<Numbered<Job>>(2 * threads);
-    let (parts, done) = channel::<Numbered<Part>>();
+    let (jobs, todo) = sync_channel::<Numbered<BacktestJob>>(2 * threads);
+    let (parts, done) = channel::<Numbered<BacktestPart>>();
     let todo = Arc::new(Mutex::new(todo));
     let opened = OnceLock::new();
     thread::scope(|scope| {
         let start = || thread::Builder::new().stack_size(STACK_BYTES);
-        // Where no thread can be started, there is nothing to wait for either.
-        let reads = start().spawn_scoped(scope, || read(files, intake, Jobs { jobs, next: 0 }));
-        // Without it `todo` is dropped, and whoever reads ends, too.
+        // If no thread can be started, the loop below must not wait for results.
+        let reader =
+            start().spawn_scoped(scope, || queue_files(files, intake, JobQueue { jobs, next: 0 }));
+        // On an error `todo` is dropped, which also ends the reading thread.
         let shop = open()?;
         let shop = opened.get_or_init(|| shop);
         for _ in 0..threads {
             let (parts, todo) = (parts.clone(), Arc::clone(&todo));
-            if start().spawn_scoped(scope, move || work(shop, &todo, &parts)).is_err() {
+            if start().spawn_scoped(scope, move || run_worker(shop, &todo, &parts)).is_err() {
                 break;
             }
         }
         drop((parts, todo));
-        if reads.is_err() {
+        if reader.is_err() {
             return Ok(());
         }
         let mut early = BTreeMap::new();
@@ -78,68 +81,77 @@ pub(super) fn play<'a, E>(
     })
 }
 
-fn work(shop: &Shop<'_>, todo: &Mutex<Receiver<Numbered<Job>>>, parts: &Sender<Numbered<Part>>) {
+fn run_worker(
+    shop: &BacktestContext<'_>,
+    todo: &Mutex<Receiver<Numbered<BacktestJob>>>,
+    parts: &Sender<Numbered<BacktestPart>>,
+) {
     let mut events = Vec::new();
     loop {
         let job = todo.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((number, job)) = job else { return };
-        if parts.send((number, shop.play(job, &mut events))).is_err() {
+        if parts.send((number, shop.run_job(job, &mut events))).is_err() {
             return;
         }
     }
 }
 
-/// Numbers jobs as it hands them on.
-struct Jobs {
-    jobs: SyncSender<Numbered<Job>>,
+/// Numbers the jobs and sends them to the deciding threads.
+struct JobQueue {
+    jobs: SyncSender<Numbered<BacktestJob>>,
     next: u64,
 }
 
-impl Jobs {
-    /// Whether somebody is there to do it: nobody is where there is nothing to decide by.
-    fn send(&mut self, job: Job) -> bool {
+impl JobQueue {
+    /// Sends a job; false if no thread receives it, because no definition could be loaded.
+    fn send(&mut self, job: BacktestJob) -> bool {
         let sent = self.jobs.send((self.next, job)).is_ok();
         self.next += 1;
         sent
     }
 
-    fn unreadable(&mut self, file: &Arc<File>, error: String) -> bool {
+    fn unreadable(&mut self, file: &Arc<RecordedFile>, error: String) -> bool {
         let unreadable = Some((Arc::clone(file), error));
-        self.send(Job::Said(Box::new(Part { unreadable, ..Part::default() })))
+        self.send(BacktestJob::Finished(Box::new(BacktestPart {
+            unreadable,
+            ..BacktestPart::default()
+        })))
     }
 }
 
-/// Hands everything on; ends early where nobody takes it.
-fn read(files: Vec<File>, intake: &Intake, mut jobs: Jobs) {
+/// Queues all files; stops early if no thread receives the jobs.
+fn queue_files(files: Vec<RecordedFile>, intake: &InputBuffers, mut jobs: JobQueue) {
     for file in files {
-        if !read_one(&Arc::new(file), intake, &mut jobs) {
+        if !queue_file(&Arc::new(file), intake, &mut jobs) {
             return;
         }
     }
 }
 
-fn read_one(file: &Arc<File>, intake: &Intake, jobs: &mut Jobs) -> bool {
+fn queue_file(file: &Arc<RecordedFile>, intake: &InputBuffers, jobs: &mut JobQueue) -> bool {
     let found =
-        open_lines(&file.path, Arc::default()).and_then(|mut source| recognise(&mut source));
+        open_lines(&file.path, Arc::default()).and_then(|mut source| detect_format(&mut source));
     let format = match found {
         Ok(format) => format,
         Err(error) => return jobs.unreadable(file, error.to_string()),
     };
     match format {
-        Format::Trajectories => runs(file, intake, jobs),
-        Format::Journal => jobs.send(Job::Session(Arc::clone(file), Kind::Journal)),
-        Format::Transcript(client) => {
-            jobs.send(Job::Session(Arc::clone(file), Kind::Transcript(client)))
+        RecordingFormat::Trajectories => queue_runs(file, intake, jobs),
+        RecordingFormat::Journal => {
+            jobs.send(BacktestJob::Session(Arc::clone(file), SessionSource::Journal))
         }
-        // Others may keep files of theirs there.
-        Format::Empty | Format::Unknown if !file.named => {
+        RecordingFormat::Transcript(client) => {
+            jobs.send(BacktestJob::Session(Arc::clone(file), SessionSource::Transcript(client)))
+        }
+        // A directory can contain unrelated files.
+        RecordingFormat::Empty | RecordingFormat::Unknown if !file.named => {
             intake.read.fetch_add(file.bytes, Ordering::Relaxed);
             true
         }
-        Format::Empty => jobs.unreadable(file, "it is empty".to_owned()),
-        Format::Unknown => {
+        RecordingFormat::Empty => jobs.unreadable(file, "it is empty".to_owned()),
+        RecordingFormat::Unknown => {
             let text = format!(
-                "its lines are neither runs (`steps`), records of a journal, nor a transcript of {}",
+                "unknown format: its lines are not runs (`steps`), journal records, or a transcript of {}",
                 readable_clients()
             );
             jobs.unreadable(file, text)
@@ -147,22 +159,23 @@ fn read_one(file: &Arc<File>, intake: &Intake, jobs: &mut Jobs) -> bool {
     }
 }
 
-fn runs(file: &Arc<File>, intake: &Intake, jobs: &mut Jobs) -> bool {
+fn queue_runs(file: &Arc<RecordedFile>, intake: &InputBuffers, jobs: &mut JobQueue) -> bool {
     let mut source = match open_lines(&file.path, Arc::clone(&intake.read)) {
         Ok(source) => source,
         Err(error) => return jobs.unreadable(file, error.to_string()),
     };
     let mut number = 0;
     loop {
-        let (batch, result) = Batch::read(file, &mut source, &mut number, intake.room());
-        let over = batch.is_none();
-        if batch.is_some_and(|batch| !jobs.send(Job::Runs(batch))) {
+        let (batch, result) = RunBatch::read(file, &mut source, &mut number, intake.take_buffer());
+        let is_end = batch.is_none();
+        if batch.is_some_and(|batch| !jobs.send(BacktestJob::Runs(batch))) {
             return false;
         }
         if let Err(error) = result {
-            return jobs.unreadable(file, format!("{error}; what comes before was decided"));
+            return jobs
+                .unreadable(file, format!("{error}; the part before the error was decided"));
         }
-        if over {
+        if is_end {
             return true;
         }
     }

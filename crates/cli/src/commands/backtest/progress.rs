@@ -1,41 +1,40 @@
-//! How far it is, on a terminal.
+//! A progress bar on the terminal.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::atomic::Ordering;
 
 use jackline_host::clock::now;
 
-use super::play::Shop;
+use super::play::BacktestContext;
 
-/// How wide the bar is.
-const WIDTH: u64 = 30;
+/// The width of the bar.
+const BAR_CHARS: u64 = 30;
 
-/// A line on standard error that is written over as it changes.
-pub(super) struct Progress {
+/// A progress line on standard error, which is overwritten when it changes.
+pub(super) struct ProgressBar {
     shown: bool,
     total: u64,
     began_ms: u64,
-    /// What is there, so that it is only written when it changes.
+    /// The line on the screen, so that only changes are written.
     last: String,
 }
 
-impl Progress {
-    /// Shown where somebody looks, and the lines for programs don't go to the
-    /// same place.
+impl ProgressBar {
+    /// The bar is shown only on a terminal, and not if JSON goes to the same terminal.
     pub(super) fn new(total: u64, as_json: bool, began_ms: u64) -> Self {
-        let apart = !as_json || !std::io::stdout().is_terminal();
-        let shown = apart && std::io::stderr().is_terminal();
+        let is_separate = !as_json || !std::io::stdout().is_terminal();
+        let shown = is_separate && std::io::stderr().is_terminal();
         Self { shown, total, began_ms, last: String::new() }
     }
 
-    pub(super) fn show(&mut self, shop: &Shop<'_>) {
+    pub(super) fn show(&mut self, shop: &BacktestContext<'_>) {
         if !self.shown {
             return;
         }
         let read = shop.intake.read.load(Ordering::Relaxed).min(self.total);
         let calls = shop.calls.load(Ordering::Relaxed);
         let took_ms = now().boot_ms.saturating_sub(self.began_ms);
-        let line = line(read, self.total, calls, took_ms);
+        let line = progress_line(read, self.total, calls, took_ms);
         if line != self.last {
             let _ = write!(std::io::stderr(), "\r{line}\u{1b}[K");
             self.last = line;
@@ -50,10 +49,10 @@ impl Progress {
     }
 }
 
-fn line(read: u64, total: u64, calls: u64, took_ms: u64) -> String {
+fn progress_line(read: u64, total: u64, calls: u64, took_ms: u64) -> String {
     let part = |of: u64| read.saturating_mul(of).checked_div(total).unwrap_or(of);
-    let filled = usize::try_from(part(WIDTH)).unwrap_or(0);
-    let rest = usize::try_from(WIDTH).unwrap_or(0).saturating_sub(filled);
+    let filled = usize::try_from(part(BAR_CHARS)).unwrap_or(0);
+    let rest = usize::try_from(BAR_CHARS).unwrap_or(0).saturating_sub(filled);
     let speed = calls.saturating_mul(1000).checked_div(took_ms).unwrap_or(0);
     format!(
         "[{}{}] {:3} % of {} MB, {calls} calls, {speed} a second",
@@ -69,13 +68,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_bar_fills_as_it_goes() {
+    fn the_bar_shows_the_progress() {
         assert_eq!(
-            line(1 << 20, 4 << 20, 500, 100),
+            progress_line(1 << 20, 4 << 20, 500, 100),
             "[#######.......................]  25 % of 4 MB, 500 calls, 5000 a second"
         );
         assert_eq!(
-            line(0, 0, 0, 0),
+            progress_line(0, 0, 0, 0),
             "[##############################] 100 % of 0 MB, 0 calls, 0 a second"
         );
     }

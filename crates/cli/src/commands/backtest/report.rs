@@ -1,57 +1,60 @@
-//! What would have been in the way, for people.
+//! The report for people: which calls would have been denied, asked about or stopped.
 
 use std::collections::BTreeMap;
 
 use anstyle::{AnsiColor, Style};
-use jackline_analysis::{BacktestOutcome, BacktestStep, Undecidable, name_of};
+use jackline_analysis::{BacktestOutcome, BacktestStep, Undecidable, violation_source};
 use jackline_clients::transcripts::SkippedLines;
-use jackline_engine::verdict::{GuardName, Stop};
+use jackline_engine::verdict::{GuardName, SessionStop};
 use jackline_engine::{Decision, Violation};
 use jackline_runtime::redact_text;
 
-use crate::terminal::{bold, counted, dim, duration, plain, say, styled, table};
+use crate::status_label::StatusLabel;
+use crate::terminal::{
+    bold, dim, format_count, format_duration, print_line, print_table, sanitize, styled,
+};
 
-/// How many calls are shown for a rule.
+/// How many example calls are shown for a rule.
 const EXAMPLES_MAX: usize = 3;
 
-/// A speed that was measured on fewer calls says nothing.
+/// The speed is shown only from this number of calls on, because fewer calls are not meaningful.
 const SPEED_OVER_CALLS: u64 = 1000;
 
-/// How much of a call is shown.
+/// The maximum length of a shown call.
 const EXAMPLE_WIDTH: usize = 100;
 
 /// How many rules are shown.
 const RULES_MAX: usize = 20;
 
-/// Everything that is counted. It does not grow with what is read.
+/// The counters of a backtest. Their size does not depend on the size of the input.
 #[derive(Default)]
-pub(super) struct Report {
+pub(super) struct BacktestReport {
     pub(super) sessions: u64,
-    agents: u64,
+    agent_sessions: u64,
     calls: u64,
-    denied: Tally,
-    asked: Tally,
+    denied: CallTally,
+    asked: CallTally,
     stopped: u64,
-    /// The first calls at which that would have been.
+    /// Descriptions of the first stops.
     stops: Vec<String>,
     soft: u64,
     hard: u64,
-    by: BTreeMap<String, ByRule>,
+    rules: BTreeMap<String, RuleCounts>,
     undecidable: BTreeMap<Undecidable, u64>,
     undecidable_calls: u64,
     pub(super) skipped: SkippedLines,
-    /// How often the guard itself broke.
+    /// The number of faults of the guard itself.
     pub(super) faults: u64,
 }
 
-/// How many calls, in how many sessions.
+/// A number of calls, and the number of sessions that contain them.
 #[derive(Default)]
-struct Tally {
+struct CallTally {
     calls: u64,
     sessions: u64,
 }
 
-impl Tally {
+impl CallTally {
     fn add(&mut self, calls: &[u64]) {
         self.calls += calls.len() as u64;
         self.sessions += u64::from(!calls.is_empty());
@@ -63,33 +66,38 @@ impl Tally {
     }
 }
 
-/// What one rule or guard would have said.
+/// The counters of one rule or guard.
 #[derive(Default)]
-struct ByRule {
+struct RuleCounts {
     denied: u64,
     asked: u64,
-    /// Sessions that it found to loop first.
+    /// Sessions in which it was the first to find a loop.
     soft: u64,
     hard: u64,
     examples: Vec<String>,
 }
 
-impl ByRule {
+impl RuleCounts {
     fn total(&self) -> u64 {
         self.denied + self.asked + self.soft + self.hard
     }
 }
 
-/// Which loops were found in a run already: the first of each level counts.
+/// The loop levels that were already counted in a run. Only the first loop of each level counts.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct CountedLoopLevels {
     soft: bool,
     hard: bool,
 }
 
-impl Report {
-    /// Counts what would have been said about one event.
-    pub(super) fn step(&mut self, session: &str, step: &BacktestStep, seen: &mut Seen) {
+impl BacktestReport {
+    /// Counts the decision about one event.
+    pub(super) fn count_step(
+        &mut self,
+        session: &str,
+        step: &BacktestStep,
+        seen: &mut CountedLoopLevels,
+    ) {
         for undecidable in &step.undecidable {
             *self.undecidable.entry(undecidable.clone()).or_default() += 1;
         }
@@ -99,35 +107,35 @@ impl Report {
             if std::mem::replace(level, true) {
                 continue;
             }
-            let rule = self.by.entry(found.rule.clone()).or_default();
+            let rule = self.rules.entry(found.rule.clone()).or_default();
             *if found.hard { &mut rule.hard } else { &mut rule.soft } += 1;
-            let said = step.objections.iter().find(|objection| objection.guard == GuardName::Loops);
-            rule.example(|| example(session, step, said.map(|said| said.message.as_str())));
+            let violation = step.violations.iter().find(|it| it.guard == GuardName::Loops);
+            rule.example(|| describe_call(session, step, violation.map(|it| it.message.as_str())));
         }
         if let Some(stop) = &step.stop
             && self.stops.len() < EXAMPLES_MAX
         {
-            self.stops.push(stopped(session, step, stop));
+            self.stops.push(describe_stop(session, step, stop));
         }
         if !step.is_proposed {
             return;
         }
-        let against =
-            |objection: &&Violation| objection.enforced && objection.decision >= Decision::Ask;
-        for objection in step.objections.iter().filter(against) {
-            let rule = self.by.entry(name_of(objection)).or_default();
-            match objection.decision {
+        let blocks =
+            |violation: &&Violation| violation.enforced && violation.decision >= Decision::Ask;
+        for violation in step.violations.iter().filter(blocks) {
+            let rule = self.rules.entry(violation_source(violation)).or_default();
+            match violation.decision {
                 Decision::Ask => rule.asked += 1,
                 _ => rule.denied += 1,
             }
-            rule.example(|| example(session, step, objection.location.as_deref()));
+            rule.example(|| describe_call(session, step, violation.location.as_deref()));
         }
     }
 
-    /// Counts a run that has come to its end.
-    pub(super) fn run(&mut self, of_agent: bool, outcome: &BacktestOutcome) {
+    /// Counts a finished run.
+    pub(super) fn count_run(&mut self, of_agent: bool, outcome: &BacktestOutcome) {
         self.sessions += 1;
-        self.agents += u64::from(of_agent);
+        self.agent_sessions += u64::from(of_agent);
         self.calls += outcome.calls;
         self.denied.add(&outcome.denied);
         self.asked.add(&outcome.asked);
@@ -136,10 +144,10 @@ impl Report {
         self.hard += u64::from(outcome.hard.is_some());
     }
 
-    /// Adds what was counted after this.
+    /// Adds the counters of a later part.
     pub(super) fn merge(&mut self, other: Self) {
         self.sessions += other.sessions;
-        self.agents += other.agents;
+        self.agent_sessions += other.agent_sessions;
         self.calls += other.calls;
         self.denied.merge(&other.denied);
         self.asked.merge(&other.asked);
@@ -148,8 +156,8 @@ impl Report {
         self.stops.extend(other.stops.into_iter().take(room));
         self.soft += other.soft;
         self.hard += other.hard;
-        for (name, theirs) in other.by {
-            let ours = self.by.entry(name).or_default();
+        for (name, theirs) in other.rules {
+            let ours = self.rules.entry(name).or_default();
             ours.denied += theirs.denied;
             ours.asked += theirs.asked;
             ours.soft += theirs.soft;
@@ -157,54 +165,54 @@ impl Report {
             let room = EXAMPLES_MAX.saturating_sub(ours.examples.len());
             ours.examples.extend(theirs.examples.into_iter().take(room));
         }
-        for (what, count) in other.undecidable {
-            *self.undecidable.entry(what).or_default() += count;
+        for (undecidable, count) in other.undecidable {
+            *self.undecidable.entry(undecidable).or_default() += count;
         }
         self.undecidable_calls += other.undecidable_calls;
         self.skipped.add(other.skipped);
         self.faults += other.faults;
     }
 
-    /// Says it all; `source` is what the definition is called.
+    /// Prints the report; `source` is the display name of the definition.
     pub(super) fn show(&self, source: &str, took_ms: u64) {
-        let own = match self.agents {
+        let own = match self.agent_sessions {
             0 => String::new(),
             1 => " (1 of a sub-agent)".to_owned(),
             agents => format!(" ({agents} of sub-agents)"),
         };
-        say(format!(
-            "{} and {} in {} under {}, as if it had been enforced",
-            bold(format!("{}{own}", counted(self.sessions, "session"))),
-            bold(counted(self.calls, "call")),
-            duration(took_ms),
-            plain(source, 200),
+        print_line(format!(
+            "decided on {} with {} in {} under {}, as if enforced",
+            bold(format!("{}{own}", format_count(self.sessions, "session"))),
+            bold(format_count(self.calls, "call")),
+            format_duration(took_ms),
+            sanitize(source, 200),
         ));
         let speed = match self.calls.saturating_mul(1000).checked_div(took_ms) {
             Some(speed) if self.calls >= SPEED_OVER_CALLS => format!("; {speed} calls a second"),
             _ => String::new(),
         };
-        say(dim(format!("nothing was run, and nothing was written{speed}")));
-        say("");
+        print_line(dim(format!("nothing was run or written{speed}")));
+        print_line("");
         let red = AnsiColor::Red.on_default();
         let yellow = AnsiColor::Yellow.on_default();
         let row = |style, what: &str, (count, unit), more: String| {
             let style = if count > 0 { style } else { Style::new() };
-            vec![what.to_owned(), styled(style, counted(count, unit)), dim(more)]
+            vec![what.to_owned(), styled(style, format_count(count, unit)), dim(more)]
         };
-        let calls = |style, what, tally: &Tally| {
+        let calls = |style, what, tally: &CallTally| {
             let share = share(tally.calls, self.calls);
-            let within = counted(tally.sessions, "session");
+            let within = format_count(tally.sessions, "session");
             row(style, what, (tally.calls, "call"), format!("{share}, in {within}"))
         };
         let sessions = |style, what, count: u64| {
             row(style, what, (count, "session"), share(count, self.sessions))
         };
-        table(&[
+        print_table(&[
             calls(red, "would have been denied", &self.denied),
             calls(yellow, "would have waited for you", &self.asked),
             sessions(red, "would have been stopped", self.stopped),
-            sessions(yellow, "would have been told of a loop", self.soft),
-            sessions(red, "would have been held in a loop", self.hard),
+            sessions(yellow, "would have been warned of a loop", self.soft),
+            sessions(red, "would have been paused in a loop", self.hard),
         ]);
         self.show_stops();
         self.show_rules();
@@ -214,35 +222,37 @@ impl Report {
 
     fn show_stops(&self) {
         if !self.stops.is_empty() {
-            say("");
-            say(bold("stopped"));
-            self.stops.iter().for_each(|stop| say(format!("  {stop}")));
+            print_line("");
+            print_line(bold("stopped"));
+            self.stops.iter().for_each(|stop| print_line(format!("  {stop}")));
         }
     }
 
     fn show_rules(&self) {
-        let mut rules: Vec<(&String, &ByRule)> = self.by.iter().collect();
+        let mut rules: Vec<(&String, &RuleCounts)> = self.rules.iter().collect();
         rules.sort_by_key(|(name, by)| (std::cmp::Reverse(by.total()), *name));
         let more = rules.len().saturating_sub(RULES_MAX);
         for (name, by) in rules.into_iter().take(RULES_MAX) {
             let parts = [
                 (by.denied, "denied"),
                 (by.asked, "asked"),
-                (by.soft, "told of a loop"),
-                (by.hard, "held in a loop"),
+                (by.soft, "warned of a loop"),
+                (by.hard, "paused in a loop"),
             ];
             let parts: Vec<String> = parts
                 .iter()
                 .filter(|(count, _)| *count > 0)
                 .map(|(count, what)| format!("{count} {what}"))
                 .collect();
-            say("");
-            say(format!("{}  {}", bold(plain(name, 80)), parts.join(", ")));
-            by.examples.iter().for_each(|example| say(format!("  {example}")));
+            print_line("");
+            print_line(format!("{}  {}", bold(sanitize(name, 80)), parts.join(", ")));
+            by.examples.iter().for_each(|example| print_line(format!("  {example}")));
         }
         if more > 0 {
-            say("");
-            say(dim(format!("{more} more spoke less often; --json tells them all")));
+            print_line("");
+            print_line(dim(format!(
+                "{more} more rules had fewer violations; --json shows the decisions of all runs"
+            )));
         }
     }
 
@@ -250,42 +260,39 @@ impl Report {
         if self.undecidable.is_empty() {
             return;
         }
-        say("");
-        say(format!(
+        print_line("");
+        print_line(format!(
             "{} {}",
-            bold("can't be told afterwards"),
-            dim(format!(
-                "(of {}; such guards are not counted above)",
-                counted(self.undecidable_calls, "event")
-            ))
+            bold("undecidable from the recording"),
+            dim(format!("({}; not counted above)", format_count(self.undecidable_calls, "event")))
         ));
         let rows: Vec<Vec<String>> = self
             .undecidable
             .iter()
             .map(|(one, count)| {
-                let why = format!("not known: {}", one.lacks.describe());
-                vec![format!("  {}", plain(&one.guard, 60)), count.to_string(), dim(why)]
+                let why = format!("unknown: {}", one.missing.describe());
+                vec![format!("  {}", sanitize(&one.guard, 60)), count.to_string(), dim(why)]
             })
             .collect();
-        table(&rows);
+        print_table(&rows);
     }
 
     fn show_skipped(&self) {
-        let SkippedLines { torn, long, odd } = self.skipped;
-        let parts = [(torn, "not JSON"), (long, "too long"), (odd, "of another shape")];
+        let SkippedLines { invalid: torn, too_long: long, unexpected: odd } = self.skipped;
+        let parts = [(torn, "not JSON"), (long, "too long"), (odd, "in another format")];
         let parts: Vec<String> = parts
             .iter()
             .filter(|(count, _)| *count > 0)
             .map(|(count, what)| format!("{count} {what}"))
             .collect();
         if !parts.is_empty() {
-            say("");
-            say(dim(format!("lines skipped: {}", parts.join(", "))));
+            print_line("");
+            print_line(dim(format!("lines skipped: {}", parts.join(", "))));
         }
     }
 }
 
-impl ByRule {
+impl RuleCounts {
     fn example(&mut self, of: impl FnOnce() -> String) {
         if self.examples.len() < EXAMPLES_MAX {
             self.examples.push(of());
@@ -293,34 +300,34 @@ impl ByRule {
     }
 }
 
-/// One call, short and without secrets; `part` is what matters of it.
-fn example(session: &str, step: &BacktestStep, part: Option<&str>) -> String {
+/// One call, short and without secrets; `part` is the relevant part of it.
+fn describe_call(session: &str, step: &BacktestStep, part: Option<&str>) -> String {
     let Some(call) = &step.call else { return String::new() };
     let number = || format!("call {}", call.index);
     let part =
         part.map_or_else(number, |part| redact_text(part).unwrap_or_else(|| part.to_owned()));
-    let tool = plain(call.tool.as_str(), 30);
-    format!("{}  {tool}: {}", who(session, step), plain(&part, EXAMPLE_WIDTH))
+    let tool = sanitize(call.tool.as_str(), 30);
+    format!("{}  {tool}: {}", session_label(session, step), sanitize(&part, EXAMPLE_WIDTH))
 }
 
-/// Where a session would have been stopped.
-fn stopped(session: &str, step: &BacktestStep, stop: &Stop) -> String {
-    let who = who(session, step);
+/// The call at which a session would have been stopped, and the reason.
+fn describe_stop(session: &str, step: &BacktestStep, stop: &SessionStop) -> String {
+    let (who, label) = (session_label(session, step), StatusLabel::of_stop(stop));
     match &step.call {
         Some(call) => {
-            format!("{who}  {}: call {}, {stop}", plain(call.tool.as_str(), 30), call.index)
+            format!("{who}  {}: call {}, {label}", sanitize(call.tool.as_str(), 30), call.index)
         }
-        None => format!("{who}  {stop}"),
+        None => format!("{who}  {label}"),
     }
 }
 
-/// When it was, and which session.
-fn who(session: &str, step: &BacktestStep) -> String {
+/// The date and the session of a call.
+fn session_label(session: &str, step: &BacktestStep) -> String {
     let day: String = step.at.map(|at| at.to_string()).unwrap_or_default();
     let day: String = day.chars().take(10).collect();
     let session = redact_text(session).unwrap_or_else(|| session.to_owned());
     let short: String = session.chars().take(if day.is_empty() { 40 } else { 8 }).collect();
-    let who = format!("{day} {}", plain(&short, 40));
+    let who = format!("{day} {}", sanitize(&short, 40));
     dim(who.trim_start())
 }
 

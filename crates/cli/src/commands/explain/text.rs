@@ -1,33 +1,36 @@
-//! What people read of an explanation: the answer first, then why, then what
-//! was understood.
+//! The explanation for people: first the decision, then the reasons, then how the call was parsed.
 
-use jackline_analysis::{Explained, Explainer, Reason};
-use jackline_engine::understanding::{
-    Argument, Hidden, How, Points, Runs, SimpleCommand, Touched, Understanding,
+use jackline_analysis::{Explainer, Explanation, ViolationReason};
+use jackline_engine::call_description::{
+    CallDescription, CommandWord, DescribedRun, OpaquePart, PathEffect, PathMeaning, SimpleCommand,
+    TouchedPath,
 };
 use jackline_engine::verdict::ViolationType;
 use jackline_engine::{Decision, Verdict};
 
 use super::kind_name;
-use crate::terminal::{bold, dim, plain, say, style_of, styled};
+use crate::terminal::{bold, decision_style, dim, print_line, sanitize, styled};
 
-/// How much of one line is shown.
+/// The maximum length of a shown line.
 const LINE_MAX: usize = 400;
 
-/// How much of a part that can't be seen into is shown.
+/// The maximum length of a shown opaque part.
 const PART_MAX: usize = 120;
 
-/// How many commands, and how many hidden parts, are shown.
+/// How many commands, and how many opaque parts, are shown.
 const SHOWN_MAX: usize = 40;
 
 /// How many paths of one command are shown.
 const PATHS_MAX: usize = 8;
 
-pub(super) fn show(explainer: &Explainer, explained: &Explained) {
+pub(super) fn show(explainer: &Explainer, explained: &Explanation) {
     let verdict = &explained.verdict;
-    say(styled(style_of(verdict.decision).bold(), answer(verdict.decision, verdict.enforced)));
-    if let Some(next) = next(verdict) {
-        say(format!("  {next}"));
+    print_line(styled(
+        decision_style(verdict.decision).bold(),
+        decision_text(verdict.decision, verdict.enforced),
+    ));
+    if let Some(next) = next_step(verdict) {
+        print_line(format!("  {next}"));
     }
     for reason in &explained.reasons {
         show_reason(verdict, reason);
@@ -35,103 +38,114 @@ pub(super) fn show(explainer: &Explainer, explained: &Explained) {
     if let Some(understanding) = &explained.understanding {
         show_understanding(understanding);
     }
-    say("");
-    say(dim(rested_on(explainer)));
+    print_line("");
+    print_line(dim(describe_basis(explainer)));
 }
 
 /// `deny`, or `would deny (observe)`.
-fn answer(decision: Decision, enforced: Option<bool>) -> String {
+fn decision_text(decision: Decision, enforced: Option<bool>) -> String {
     match (decision, enforced) {
         (Decision::Allow, _) => "allow".to_owned(),
-        (decision, Some(false)) => format!("would {} (observe)", decision.word()),
-        (decision, _) => decision.word().to_owned(),
+        (decision, Some(false)) => format!("would {} (observe)", decision.as_str()),
+        (decision, _) => decision.as_str().to_owned(),
     }
 }
 
-/// What the answer means for the call, where the reasons don't say so.
-fn next(verdict: &Verdict) -> Option<&'static str> {
+/// What the decision means for the call, if the reasons do not explain it.
+fn next_step(verdict: &Verdict) -> Option<&'static str> {
     match verdict.decision {
-        Decision::Allow if verdict.violations.is_empty() => Some("no objection"),
-        _ if verdict.enforced == Some(false) => Some("it runs: what objects only observes"),
-        Decision::Ask => Some("it does not run until a person has granted exactly this call"),
+        Decision::Allow if verdict.violations.is_empty() => Some("no violation"),
+        _ if verdict.enforced == Some(false) => {
+            Some("the call runs: the violations are only observed, not enforced")
+        }
+        Decision::Ask => Some("the call does not run until a person allows exactly this call"),
         _ => None,
     }
 }
 
-fn show_reason(verdict: &Verdict, reason: &Reason) {
+fn show_reason(verdict: &Verdict, reason: &ViolationReason) {
     let violation = &reason.violation;
     let own = match (violation.decision, violation.enforced) {
         (Decision::Allow, _) => "warn".to_owned(),
-        (decision, enforced) => answer(decision, Some(enforced)),
+        (decision, enforced) => decision_text(decision, Some(enforced)),
     };
     let is_the_answer =
         (violation.decision, Some(violation.enforced)) == (verdict.decision, verdict.enforced);
     let own = if is_the_answer && violation.decision > Decision::Allow {
         String::new()
     } else {
-        format!(": {}", styled(style_of(violation.decision), own))
+        format!(": {}", styled(decision_style(violation.decision), own))
     };
     let (name, origin) = match &reason.rule {
-        Some(rule) => (rule.name.as_str(), format!(" ({})", plain(&rule.origin, LINE_MAX))),
-        None => (violation.subtype.word(), String::new()),
+        Some(rule) => (rule.name.as_str(), format!(" ({})", sanitize(&rule.origin, LINE_MAX))),
+        None => (violation.subtype.as_str(), String::new()),
     };
-    let name = bold(plain(name, LINE_MAX));
-    say(format!("  {}: {name}{}{own}", plain(violation.guard.word(), LINE_MAX), dim(origin)));
-    let said = reason.rule.as_ref().filter(|_| violation.kind == ViolationType::RuleViolation);
-    let message = said.map_or(&violation.message, |rule| &rule.message);
+    let name = bold(sanitize(name, LINE_MAX));
+    print_line(format!(
+        "  {}: {name}{}{own}",
+        sanitize(violation.guard.as_str(), LINE_MAX),
+        dim(origin)
+    ));
+    let rule = reason.rule.as_ref().filter(|_| violation.kind == ViolationType::RuleViolation);
+    let message = rule.map_or(&violation.message, |rule| &rule.message);
     if let Some(at) = violation.location.as_ref().filter(|at| !message.contains(*at)) {
-        say(format!("    at `{}`", plain(at, LINE_MAX)));
+        print_line(format!("    at `{}`", sanitize(at, LINE_MAX)));
     }
-    say(format!("    {}", plain(message, LINE_MAX)));
+    print_line(format!("    {}", sanitize(message, LINE_MAX)));
     match (&reason.instead, &violation.correction) {
         (Some(instead), _) => {
-            let passes = instead.verdict.as_ref().map_or_else(String::new, |verdict| {
-                format!(" {}", dim(format!("({})", how_it_fares(verdict))))
+            let result = instead.verdict.as_ref().map_or_else(String::new, |verdict| {
+                format!(" {}", dim(format!("({})", recommendation_result(verdict))))
             });
-            say(format!("    -> {}{passes}", plain(&instead.text, LINE_MAX)));
+            print_line(format!("    -> {}{result}", sanitize(&instead.text, LINE_MAX)));
         }
-        (None, Some(correction)) => say(format!("    -> {}", plain(correction, LINE_MAX))),
+        (None, Some(correction)) => {
+            print_line(format!("    -> {}", sanitize(correction, LINE_MAX)));
+        }
         (None, None) => {}
     }
 }
 
-/// What would become of the recommendation itself.
-fn how_it_fares(verdict: &Verdict) -> String {
-    if verdict.lets_run() {
-        return "passes".to_owned();
+/// The decision on the recommended alternative.
+fn recommendation_result(verdict: &Verdict) -> String {
+    if verdict.allows_run() {
+        return "allowed".to_owned();
     }
-    let against = verdict.violations.iter().find(|violation| violation.enforced);
-    let whose = against.map_or_else(String::new, |violation| {
-        plain(&format!(" by {} ({})", violation.guard, violation.subtype), LINE_MAX)
+    let enforced = verdict.violations.iter().find(|violation| violation.enforced);
+    let origin = enforced.map_or_else(String::new, |violation| {
+        sanitize(&format!(" by {} ({})", violation.guard, violation.subtype), LINE_MAX)
     });
-    format!("does not pass either: {}{whose}", verdict.decision.word())
+    format!("not allowed either: {}{origin}", verdict.decision.as_str())
 }
 
-fn show_understanding(understood: &Understanding) {
-    say("");
+fn show_understanding(understood: &CallDescription) {
+    print_line("");
     match &understood.runs {
-        Runs::Nothing => {
-            say(bold("what the call does"));
-            let tool = plain(&understood.tool, LINE_MAX);
-            say(format!("  {tool} {}", dim(format!("(kind {})", kind_name(understood.kind)))));
+        DescribedRun::Nothing => {
+            print_line(bold("what the call does"));
+            let tool = sanitize(&understood.tool, LINE_MAX);
+            print_line(format!(
+                "  {tool} {}",
+                dim(format!("(kind {})", kind_name(understood.kind)))
+            ));
             show_touches(&understood.touches);
             if understood.touches.is_empty() {
-                say("    nothing to files that its arguments would show");
+                print_line("    no effects on files, according to its arguments");
             }
         }
-        Runs::Unseen => {
-            say(bold("what the call does"));
-            say("  it can't be seen: the command line is missing, or too long");
+        DescribedRun::Unseen => {
+            print_line(bold("what the call does"));
+            print_line("  unknown: the command line is missing or too long");
         }
-        Runs::Line { commands, hidden } => {
-            say(bold("what the line does"));
+        DescribedRun::Line { commands, hidden } => {
+            print_line(bold("what the command line does"));
             if commands.is_empty() && hidden.is_empty() {
-                say("  nothing");
+                print_line("  nothing");
             }
             commands.iter().take(SHOWN_MAX).for_each(|it| show_command(it, commands, understood));
             show_more(commands.len());
             if !hidden.is_empty() {
-                say(bold("what can't be seen into"));
+                print_line(bold("opaque parts: Jackline cannot tell what they run"));
             }
             hidden.iter().take(SHOWN_MAX).for_each(show_hidden);
             show_more(hidden.len());
@@ -141,44 +155,49 @@ fn show_understanding(understood: &Understanding) {
 
 fn show_more(count: usize) {
     if count > SHOWN_MAX {
-        say(dim(format!("  and {} more; --json shows them all", count - SHOWN_MAX)));
+        print_line(dim(format!("  and {} more; --json shows all", count - SHOWN_MAX)));
     }
 }
 
-fn show_command(command: &SimpleCommand, all: &[SimpleCommand], understood: &Understanding) {
+fn show_command(command: &SimpleCommand, all: &[SimpleCommand], understood: &CallDescription) {
     let words: Vec<String> = command.words.iter().map(quoted).collect();
     let words = if words.is_empty() {
-        "redirections alone".to_owned()
+        "only redirections".to_owned()
     } else {
-        plain(&words.join(" "), LINE_MAX)
+        sanitize(&words.join(" "), LINE_MAX)
     };
     let mut notes = Vec::new();
     match &command.dir {
-        None => notes.push("in a directory that can't be told".to_owned()),
+        None => notes.push("in an unknown directory".to_owned()),
         Some(dir) if *dir != understood.cwd => {
-            let perhaps = if command.dir_certain { "" } else { " if `cd` succeeds" };
-            notes.push(format!("in {}{perhaps}", plain(dir, LINE_MAX)));
+            let condition = if command.dir_certain { "" } else { " if `cd` succeeds" };
+            notes.push(format!("in {}{condition}", sanitize(dir, LINE_MAX)));
         }
         Some(_) => {}
     }
     let parent = command.parent.and_then(|number| all.get(number as usize));
     notes.extend(parent.map(|parent| format!("run by {}", program(parent))));
-    notes.extend(command.tools.iter().map(|tool| format!("counts as {}", plain(tool, LINE_MAX))));
+    notes
+        .extend(command.tools.iter().map(|tool| format!("counts as {}", sanitize(tool, LINE_MAX))));
     let notes =
         if notes.is_empty() { String::new() } else { dim(format!("  ({})", notes.join(", "))) };
-    say(format!("  {words}{notes}"));
+    print_line(format!("  {words}{notes}"));
     show_touches(&command.touches);
 }
 
 fn program(command: &SimpleCommand) -> String {
     let first = command.words.first().map_or("a redirection", |word| &word.text);
-    plain(if command.program.is_empty() { first } else { &command.program }, PART_MAX)
+    sanitize(if command.program.is_empty() { first } else { &command.program }, PART_MAX)
 }
 
-fn show_touches(touches: &[Touched]) {
-    for (how, verb) in [(How::Reads, "reads"), (How::Writes, "writes"), (How::Deletes, "deletes")] {
+fn show_touches(touches: &[TouchedPath]) {
+    for (how, verb) in [
+        (PathEffect::Reads, "reads"),
+        (PathEffect::Writes, "writes"),
+        (PathEffect::Deletes, "deletes"),
+    ] {
         let mut paths: Vec<String> =
-            touches.iter().filter(|touch| touch.how == how).map(path).collect();
+            touches.iter().filter(|touch| touch.effect == how).map(path).collect();
         paths.dedup();
         let more = match paths.len().saturating_sub(PATHS_MAX) {
             0 => String::new(),
@@ -186,51 +205,50 @@ fn show_touches(touches: &[Touched]) {
         };
         paths.truncate(PATHS_MAX);
         if !paths.is_empty() {
-            say(format!("    {verb} {}{more}", paths.join(", ")));
+            print_line(format!("    {verb} {}{more}", paths.join(", ")));
         }
     }
 }
 
-/// A path, and what it stands for.
-fn path(touch: &Touched) -> String {
-    let shown = plain(&touch.path, LINE_MAX);
-    let shown = match touch.points {
-        Points::Path => shown,
-        Points::Pattern => format!("{shown} (a pattern)"),
-        Points::Repository => format!("the repository at {shown}"),
-        Points::Unknown => format!("{shown} (which can't be told)"),
+/// A path, and how it is meant.
+fn path(touch: &TouchedPath) -> String {
+    let shown = sanitize(&touch.path, LINE_MAX);
+    let shown = match touch.meaning {
+        PathMeaning::Path => shown,
+        PathMeaning::Pattern => format!("{shown} (a pattern)"),
+        PathMeaning::Repository => format!("the repository at {shown}"),
+        PathMeaning::Unknown => format!("{shown} (unknown path)"),
     };
-    if touch.recursive && touch.points != Points::Repository {
-        return format!("{shown} and all below");
+    if touch.recursive && touch.meaning != PathMeaning::Repository {
+        return format!("{shown} and everything below");
     }
     shown
 }
 
-fn show_hidden(hidden: &Hidden) {
-    say(format!("  `{}`: {}", plain(hidden.text.trim(), PART_MAX), hidden.why));
+fn show_hidden(hidden: &OpaquePart) {
+    print_line(format!("  `{}`: {}", sanitize(hidden.text.trim(), PART_MAX), hidden.why));
 }
 
-/// A word as it would have to be written. One that is no exact text is shown
-/// as it is.
-fn quoted(word: &Argument) -> String {
-    let harmless = |c: char| c.is_alphanumeric() || "-_./=:,@%+^".contains(c);
-    if !word.exact || (!word.text.is_empty() && word.text.chars().all(harmless)) {
+/// A word with the quotes that a shell needs. A word with expansions is shown unchanged.
+fn quoted(word: &CommandWord) -> String {
+    let needs_no_quotes = |c: char| c.is_alphanumeric() || "-_./=:,@%+^".contains(c);
+    if !word.exact || (!word.text.is_empty() && word.text.chars().all(needs_no_quotes)) {
         return word.text.clone();
     }
     format!("'{}'", word.text.replace('\'', r"'\''"))
 }
 
-/// What the answer rests on, besides the call.
-fn rested_on(explainer: &Explainer) -> String {
+/// The definition, session and workspace that the decision is based on.
+fn describe_basis(explainer: &Explainer) -> String {
     let place = explainer.place();
-    let file = place.definition.first().map_or("made in Rust", String::as_str);
+    let file = place.definition.first().map_or("built in Rust", String::as_str);
     let workspace = place.workspace.as_deref().unwrap_or("no workspace");
     let when = match explainer.seq() {
         0 => "a new session".to_owned(),
         seq => format!("the session after record {seq}"),
     };
     let name = &explainer.definition().name;
-    plain(&format!("by {name} ({file}), for {when} in {workspace}"), LINE_MAX)
+    sanitize(&format!("decided by {name} ({file}), for {when} in {workspace}"), LINE_MAX)
 }
 
 #[cfg(test)]
@@ -239,17 +257,17 @@ mod tests {
 
     #[test]
     fn a_word_is_quoted_where_a_shell_would_split_it() {
-        let exact = |text: &str| quoted(&Argument { text: text.to_owned(), exact: true });
+        let exact = |text: &str| quoted(&CommandWord { text: text.to_owned(), exact: true });
         let shown = ["a", "--x=1", "old file", "", "it's", "*.log"].map(exact);
         assert_eq!(shown, ["a", "--x=1", "'old file'", "''", r"'it'\''s'", "'*.log'"]);
-        let pattern = Argument { text: "$DIR/*.log".to_owned(), exact: false };
+        let pattern = CommandWord { text: "$DIR/*.log".to_owned(), exact: false };
         assert_eq!(quoted(&pattern), "$DIR/*.log");
     }
 
     #[test]
-    fn what_is_only_observed_is_said_so() {
-        assert_eq!(answer(Decision::Deny, Some(true)), "deny");
-        assert_eq!(answer(Decision::Ask, Some(false)), "would ask (observe)");
-        assert_eq!(answer(Decision::Allow, Some(false)), "allow");
+    fn an_observed_decision_is_marked() {
+        assert_eq!(decision_text(Decision::Deny, Some(true)), "deny");
+        assert_eq!(decision_text(Decision::Ask, Some(false)), "would ask (observe)");
+        assert_eq!(decision_text(Decision::Allow, Some(false)), "allow");
     }
 }

@@ -1,27 +1,28 @@
-//! The proof at the end of an installation: the client itself tries a call that
-//! must not run.
+//! The test at the end of an installation: the real client tries a call that must be denied.
 
-use jackline_clients::installed::Installed;
-use jackline_setup::doctor::{CanaryReport, Standing, canary};
-use jackline_setup::install::{FoundClient, InstallError, Plan, Wish, program_word};
+use jackline_clients::installed_client::InstalledClient;
+use jackline_setup::doctor::{CanaryReport, CheckStatus, canary};
+use jackline_setup::install::{
+    DetectedClient, InstallError, InstallPlan, InstallRequest, quoted_program,
+};
 use serde_json::{Value, json};
 
 use super::LINE_MAX;
 use crate::args::InitArgs;
-use crate::terminal::{dim, note, plain, say, thousandth, warn};
+use crate::terminal::{dim, format_thousandths, print_line, print_note, print_warning, sanitize};
 
-/// What came of it.
-pub(super) enum Canary {
+/// The outcome of the test.
+pub(super) enum CanaryOutcome {
     Tried(CanaryReport),
     NotRun(String),
 }
 
-impl Canary {
-    /// Lets the client try, where it can.
-    pub(super) fn send(
-        found: &FoundClient,
-        plan: &Plan,
-        wish: &Wish,
+impl CanaryOutcome {
+    /// Lets the client try a denied call, if possible.
+    pub(super) fn run(
+        found: &DetectedClient,
+        plan: &InstallPlan,
+        wish: &InstallRequest,
         args: &InitArgs,
     ) -> Result<Self, InstallError> {
         let (title, name) = (found.client.title, &found.client.id);
@@ -31,54 +32,61 @@ impl Canary {
             (None, _) => return not_run(format!("the program `{name}` was not found")),
             (Some(program), None) => {
                 let program = program.display();
-                return not_run(format!("`{program} --version` does not say which version it is"));
+                return not_run(format!("`{program} --version` prints no version"));
             }
-            // Elsewhere they would run, and prove nothing.
-            _ if !plan.silenced.is_empty() => {
+            // The test uses other settings in which hooks run, so it would prove nothing.
+            _ if !plan.disabled_reasons.is_empty() => {
                 return not_run("the hooks will not run here".to_owned());
             }
             (Some(program), Some(version)) => (program.clone(), version),
         };
-        note(dim(format!("canary: {title} tries a call that must not run")));
-        let client = Installed { client: found.client, program, version };
-        let report = canary(&client, &program_word(&wish.jackline)?).unwrap_or_else(|error| {
-            CanaryReport { standing: Standing::Unproven, detail: error.to_string(), ms: 0 }
-        });
+        print_note(dim(format!("canary: {title} tries a call that must be denied")));
+        let client = InstalledClient { client: found.client, program, version };
+        let report =
+            canary(&client, &quoted_program(&wish.guard_program)?).unwrap_or_else(|error| {
+                CanaryReport { status: CheckStatus::Unproven, detail: error.to_string(), ms: 0 }
+            });
         Ok(Self::Tried(report))
     }
 
-    /// Whether the guard was tried and did not hold, or nobody can tell.
+    /// Whether the test failed or gave no result.
     pub(super) fn is_alarm(&self) -> bool {
-        matches!(self, Self::Tried(report) if report.standing != Standing::Closed)
+        matches!(self, Self::Tried(report) if report.status != CheckStatus::Closed)
     }
 
-    pub(super) fn show(&self, found: &FoundClient) {
+    pub(super) fn show(&self, found: &DetectedClient) {
         let (title, name) = (found.client.title, &found.client.id);
         let report = match self {
-            Self::NotRun(why) => return say(format!("canary: not run: {}", plain(why, LINE_MAX))),
+            Self::NotRun(why) => {
+                return print_line(format!("canary: not run: {}", sanitize(why, LINE_MAX)));
+            }
             Self::Tried(report) => report,
         };
-        let detail = plain(&report.detail, LINE_MAX);
-        let more = format!("`jackline doctor {name}` tries everything");
-        match report.standing {
-            Standing::Closed => say(format!(
-                "canary: a denied call did not run, and the model was told why ({} s)",
-                thousandth(report.ms)
+        let detail = sanitize(&report.detail, LINE_MAX);
+        let more = format!("`jackline doctor {name}` runs all checks");
+        match report.status {
+            CheckStatus::Closed => print_line(format!(
+                "canary: ok, the denied call did not run, and the model got the reason ({} s)",
+                format_thousandths(report.ms)
             )),
-            Standing::Open => {
-                warn(format!("canary: {title} IS NOT GUARDED: a denied call: {detail}; {more}"));
+            CheckStatus::Open => {
+                print_warning(format!(
+                    "canary: {title} IS NOT GUARDED: the denied call: {detail}; {more}"
+                ));
             }
-            Standing::Unproven => {
-                warn(format!("canary: it is NOT PROVEN that {title} is guarded: {detail}; {more}"));
+            CheckStatus::Unproven => {
+                print_warning(format!(
+                    "canary: it is NOT PROVEN that {title} is guarded: {detail}; {more}"
+                ));
             }
         }
     }
 
-    /// The same for programs.
-    pub(super) fn summary(&self, found: &FoundClient) -> Value {
+    /// The outcome as JSON.
+    pub(super) fn summary(&self, found: &DetectedClient) -> Value {
         let (result, detail, ms) = match self {
             Self::NotRun(why) => ("not_run", why, None),
-            Self::Tried(CanaryReport { standing, detail, ms }) => {
+            Self::Tried(CanaryReport { status: standing, detail, ms }) => {
                 (standing.name(), detail, Some(ms))
             }
         };

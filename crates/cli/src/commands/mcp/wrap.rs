@@ -1,4 +1,4 @@
-//! `jackline mcp wrap`: the guard before an MCP server.
+//! `jackline mcp wrap`: a proxy that guards an MCP server.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,39 +7,41 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use jackline_host::environment::{named_variable, set_variable};
-use jackline_mcp::{Address, Behind, Encryption, Ends, Opening, Wrap, wrap};
+use jackline_mcp::{
+    Encryption, McpSessionOpening, ProxySetup, ProxyStreams, ServerAddress, ServerTarget, wrap,
+};
 use jackline_runtime::Runtime;
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
 use crate::args::WrapArgs;
-use crate::exit::Exit;
-use crate::terminal::{definitions, fail, here, store};
+use crate::exit::ExitKind;
+use crate::terminal::{current_directory, fail, machine_definitions, open_store};
 
-pub(super) fn run(args: &WrapArgs) -> Exit {
-    stand_before(args).map_or_else(|exit| exit, |()| Exit::Fine)
+pub(super) fn run(args: &WrapArgs) -> ExitKind {
+    run_wrapped(args).map_or_else(|exit| exit, |()| ExitKind::Success)
 }
 
-fn stand_before(args: &WrapArgs) -> Result<(), Exit> {
-    let (session, parent) = super::sessions(args.session.as_ref(), args.parent.as_ref())?;
+fn run_wrapped(args: &WrapArgs) -> Result<(), ExitKind> {
+    let (session, parent) = super::session_ids(args.session.as_ref(), args.parent.as_ref())?;
     if let Some(file) = &args.definition
         && !file.is_file()
     {
-        let text = format!("no definition `{}`; check the path after -d", file.display());
-        return Err(fail(Exit::Usage, text));
+        let text = format!("definition `{}` not found; check the path after -d", file.display());
+        return Err(fail(ExitKind::Usage, text));
     }
-    let server = behind(args)?;
-    let store = store()?;
+    let server = wrapped_server(args)?;
+    let store = open_store()?;
     let (session_directory, state_home) = (store.directory(&session), store.home().to_owned());
-    let definitions = definitions(args.definition.clone(), &store);
-    let workspace = here();
-    let output_bytes_max = super::io(&definitions, &workspace).output.max_bytes;
+    let definitions = machine_definitions(args.definition.clone(), &store);
+    let workspace = current_directory();
+    let output_bytes_max = super::io_limits(&definitions, &workspace).output.max_bytes;
     let mut runtime = Runtime::new(store, definitions, workspace.clone());
     if let Ok(jackline) = std::env::current_exe() {
         runtime = runtime.with_verifier(jackline.clone()).with_notifier(jackline);
     }
-    let opening = Opening { session, parent, workspace: workspace.display().to_string() };
-    let wrapped = Wrap {
+    let opening = McpSessionOpening { session, parent, workspace: workspace.display().to_string() };
+    let wrapped = ProxySetup {
         server,
         timeout: Duration::from_secs(args.timeout),
         output_bytes_max: usize::try_from(output_bytes_max).unwrap_or(usize::MAX),
@@ -47,65 +49,70 @@ fn stand_before(args: &WrapArgs) -> Result<(), Exit> {
         session_directory,
         state_home,
     };
-    let ends = ends().map_err(|error| fail(Exit::Broken, format!("no streams: {error}")))?;
-    wrap(wrapped, runtime, ends).map_err(|error| fail(Exit::Usage, error))
+    let ends = process_streams().map_err(|error| {
+        fail(ExitKind::Broken, format!("can't open the standard streams: {error}"))
+    })?;
+    wrap(wrapped, runtime, ends).map_err(|error| fail(ExitKind::Usage, error))
 }
 
-/// What the proxy stands before.
-fn behind(args: &WrapArgs) -> Result<Behind, Exit> {
-    let bad = |error| fail(Exit::Usage, error);
-    let encryption = if args.insecure_http { Encryption::Waived } else { Encryption::Demanded };
+/// The server that the proxy guards.
+fn wrapped_server(args: &WrapArgs) -> Result<ServerTarget, ExitKind> {
+    let invalid = |error| fail(ExitKind::Usage, error);
+    let encryption = if args.insecure_http { Encryption::Optional } else { Encryption::Required };
     let mut address = match (&args.url, &args.url_env) {
-        (Some(url), _) => Address::parse(url, encryption).map_err(bad)?,
+        (Some(url), _) => ServerAddress::parse(url, encryption).map_err(invalid)?,
         (None, Some(variable)) => {
-            let unset = "the variable that `--url-env` names is not set";
-            let url = named_variable(variable).ok_or_else(|| fail(Exit::Usage, unset))?;
-            Address::parse(&url, encryption).map_err(bad)?.in_secret()
+            let unset = "the environment variable from `--url-env` is not set";
+            let url = named_variable(variable).ok_or_else(|| fail(ExitKind::Usage, unset))?;
+            ServerAddress::parse(&url, encryption).map_err(invalid)?.with_secret_path()
         }
-        (None, None) => return Ok(Behind::Command(args.server.clone())),
+        (None, None) => return Ok(ServerTarget::Command(args.server.clone())),
     };
     for header in &args.header {
         let Some((name, value)) = header.split_once(':') else {
-            return Err(fail(Exit::Usage, "`--header` is written as `Name: value`"));
+            return Err(fail(ExitKind::Usage, "invalid `--header`: write it as `Name: value`"));
         };
-        address = address.with_header(name, value).map_err(bad)?;
+        address = address.with_header(name, value).map_err(invalid)?;
     }
     for header in &args.header_env {
         let Some((name, variable)) = header.split_once('=') else {
-            return Err(fail(Exit::Usage, "`--header-env` is written as `Name=VARIABLE`"));
+            return Err(fail(
+                ExitKind::Usage,
+                "invalid `--header-env`: write it as `Name=VARIABLE`",
+            ));
         };
         let Some(value) = set_variable(variable) else {
-            // Who gives a token instead of a name must not find it in a log.
-            let text = format!("the variable that is named for the header `{name}` is not set");
-            return Err(fail(Exit::Usage, text));
+            // The variable name is not shown, because the user may have passed a token instead.
+            let text = format!("the environment variable for the header `{name}` is not set");
+            return Err(fail(ExitKind::Usage, text));
         };
-        // Clients fill in nothing for what their own variables do not say: such a header is not
-        // sent. Its name is checked all the same.
+        // Clients set a variable to nothing if their own variable is unset. Then the header is not
+        // sent, but its name is still checked.
         let is_empty = value.trim().is_empty();
-        let with = address.clone().with_header(name, &value).map_err(bad)?;
+        let with = address.clone().with_header(name, &value).map_err(invalid)?;
         address = if is_empty { address } else { with };
     }
-    Ok(Behind::Url(address))
+    Ok(ServerTarget::Url(address))
 }
 
-/// The streams of this process, without buffers of their own.
-fn ends() -> io::Result<Ends> {
+/// The standard streams of this process, without buffers.
+fn process_streams() -> io::Result<ProxyStreams> {
     let file = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().map(File::from);
-    Ok(Ends {
+    Ok(ProxyStreams {
         input: file(io::stdin().as_fd())?,
         output: file(io::stdout().as_fd())?,
         errors: file(io::stderr().as_fd())?,
-        stop: Box::new(signals()?),
+        stop: Box::new(signal_stream()?),
     })
 }
 
-/// Something that can be read from once a signal wants this to end.
-fn signals() -> io::Result<impl Read + Send> {
+/// A stream that becomes readable when a signal asks the process to end.
+fn signal_stream() -> io::Result<impl Read + Send> {
     let (read, write) = UnixStream::pair()?;
     for signal in [SIGTERM, SIGINT, SIGHUP] {
         pipe::register(signal, write.try_clone()?)?;
     }
-    // Its end would be taken for no signal at all.
+    // Only the signal handlers may hold the write end.
     drop(write);
     Ok(read)
 }

@@ -1,74 +1,78 @@
-//! What is left of a run: how it ended, and what can be checked.
+//! The summary of a run: its outcome and the evidence.
 
 use anstyle::AnsiColor;
 use jackline_attempt::PublicOutcome;
 use jackline_engine::StopCode;
 use jackline_engine::summary::TestsPassing;
-use jackline_supervisor::{Evidence, Report, not_completed};
+use jackline_supervisor::{Evidence, RunReport, not_completed_outcome};
 use serde_json::{Value, json};
 
-use super::Refused;
-use crate::terminal::{bold, counted, dim, duration, plain, say, say_json, styled};
+use super::RunRefusal;
+use crate::status_label::StatusLabel;
+use crate::terminal::{
+    bold, dim, format_count, format_duration, print_json_line, print_line, sanitize, styled,
+};
 
-/// How many files are named.
+/// How many changed files are named.
 const FILES_MAX: usize = 8;
 
-pub(super) fn show(report: &Report, as_json: bool) {
+pub(super) fn show(report: &RunReport, as_json: bool) {
     if as_json {
-        say_json(json!({
+        print_json_line(json!({
             "event": "ended",
             "session": report.session,
             "workspace": report.workspace,
             "stop": report.stop,
-            "left": report.left,
+            "left": report.suspend_reason,
             "outcome": report.public,
             "evidence": report.evidence,
         }));
         return;
     }
-    let head = match (&report.stop, &report.left) {
-        (Some(stop), _) if stop.code == StopCode::ObjectiveAchieved => {
-            styled(AnsiColor::Green.on_default().bold(), stop)
+    let head = match (&report.stop, &report.suspend_reason) {
+        (Some(stop), _) => {
+            let label = StatusLabel::of_stop(stop);
+            styled(label.style().bold(), label)
         }
-        (Some(stop), _) => styled(AnsiColor::Red.on_default().bold(), stop),
         (None, left) => {
-            let why = left.as_deref().unwrap_or("it was left");
-            format!(
-                "{} {}",
-                styled(AnsiColor::Yellow.on_default().bold(), "left:"),
-                plain(why, 400)
-            )
+            let why = left.as_deref().unwrap_or("the run was interrupted");
+            let head = styled(AnsiColor::Yellow.on_default().bold(), "not finished:");
+            format!("{head} {}", sanitize(why, 400))
         }
     };
-    say(format!("\n{head}"));
+    print_line(format!("\n{head}"));
     if report.stop.as_ref().is_some_and(|stop| stop.code == StopCode::NoEvidence) {
-        say("  nothing says when it is done: give the definition a `completion`");
+        print_line(
+            "  to check when the task is done, add a `completion` section to the definition",
+        );
     }
-    outcome(&report.public).lines().for_each(|line| say(format!("  {}", plain(line, 400))));
+    outcome(&report.public)
+        .lines()
+        .for_each(|line| print_line(format!("  {}", sanitize(line, 400))));
     for (name, value) in rows(&report.evidence) {
-        say(format!("  {} {value}", dim(format!("{name:<12}"))));
+        print_line(format!("  {} {value}", dim(format!("{name:<12}"))));
     }
-    say(format!("  {} {}", dim(format!("{:<12}", "workspace")), report.workspace.display()));
+    print_line(format!("  {} {}", dim(format!("{:<12}", "workspace")), report.workspace.display()));
     let session = &report.session;
     if report.stop.is_none() {
-        say(format!("  go on with {}", bold(format!("jackline run --resume {session}"))));
+        print_line(format!("  resume with {}", bold(format!("jackline run --resume {session}"))));
     }
-    say(dim(format!("  prove it: jackline replay {session}; look closer: jackline log {session}")));
+    print_line(dim(format!("  details: jackline log {session}; proof: jackline replay {session}")));
 }
 
-/// The last object of a run that has nothing to report.
-pub(super) fn show_refused(refused: &Refused) {
-    say_json(json!({
+/// Prints the last JSON object of a run without a report.
+pub(super) fn show_refused(refused: &RunRefusal) {
+    print_json_line(json!({
         "event": "ended",
         "session": refused.session,
         "stop": null,
         "left": null,
         "error": { "kind": refused.kind, "message": refused.text },
-        "outcome": not_completed(),
+        "outcome": not_completed_outcome(),
     }));
 }
 
-/// What whoever asked is told, in words.
+/// The public outcome as text.
 fn outcome(public: &PublicOutcome) -> String {
     match (&public.value, &public.error_message) {
         (Some(Value::String(answer)), _) => answer.clone(),
@@ -86,59 +90,55 @@ fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
         (true, TestsPassing::Yes) => "run since the last change, and pass".to_owned(),
         (true, passing) => format!("run since the last change; passing: {passing}"),
         (false, _) if evidence.code_modified && evidence.tokens_unknown => {
-            "not seen to run since the last change".to_owned()
+            "no test run was observed since the last change".to_owned()
         }
         (false, _) if evidence.code_modified => "not run since the last change".to_owned(),
         (false, _) => "no code was changed".to_owned(),
     };
     let mut files: Vec<String> =
-        evidence.files_changed.iter().take(FILES_MAX).map(|file| plain(file, 80)).collect();
+        evidence.files_changed.iter().take(FILES_MAX).map(|file| sanitize(file, 80)).collect();
     if evidence.files_changed.len() > FILES_MAX {
         files.push(format!("and {} more", evidence.files_changed.len() - FILES_MAX));
     }
     if evidence.files_cut {
-        files.push("(too many to look at all)".to_owned());
+        files.push("(too many files to compare all)".to_owned());
     }
     let mut rows = vec![
         ("tests", tests),
         ("changed", if files.is_empty() { "nothing".to_owned() } else { files.join(", ") }),
         ("verdicts", counts(&evidence.verdicts)),
     ];
-    if !evidence.objections.is_empty() {
-        rows.push(("objections", counts(&evidence.objections)));
+    if !evidence.violations.is_empty() {
+        rows.push(("violations", counts(&evidence.violations)));
     }
     rows.push((
         "used",
         format!(
             "{}, {}, {}, {}",
             iterations(evidence),
-            counted(evidence.steps, "step"),
+            format_count(evidence.steps, "step"),
             spent(evidence),
-            duration(evidence.elapsed_ms)
+            format_duration(evidence.elapsed_ms)
         ),
     ));
     rows
 }
 
-/// "3 iterations (2 of them ended)": with the last the run is over, and `jackline status` counts
-/// those that have ended.
+/// "3 iterations (2 of them ended)". The last iteration may not have ended, and `jackline status`
+/// counts only those that have.
 fn iterations(evidence: &Evidence) -> String {
-    let (begun, ended) = (evidence.iterations, evidence.iterations_ended);
-    let begun_in_words = counted(begun, "iteration");
-    if begun == ended {
-        begun_in_words
-    } else {
-        format!("{begun_in_words} ({ended} of them ended)")
-    }
+    let (started, ended) = (evidence.iterations, evidence.iterations_ended);
+    let text = format_count(started, "iteration");
+    if started == ended { text } else { format!("{text} ({ended} of them ended)") }
 }
 
-/// Tokens and cost, as far as anybody knows them.
+/// Tokens and cost, as far as they are known.
 fn spent(evidence: &Evidence) -> String {
     let (read, written) = evidence.tokens;
     let tokens = format!("{read} tokens read, {written} written");
     match (evidence.tokens_unknown, evidence.cost_micros) {
         (true, _) if evidence.tokens == (0, 0) => "tokens and cost unknown".to_owned(),
-        (true, _) => format!("{tokens} besides what a program did, cost unknown"),
+        (true, _) => format!("{tokens} without those of a program, cost unknown"),
         (false, None) => format!("{tokens}, cost unknown"),
         (false, Some(micros)) => {
             format!("{tokens}, {}.{:06} $", micros / 1_000_000, micros % 1_000_000)

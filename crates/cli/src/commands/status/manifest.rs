@@ -1,14 +1,14 @@
-//! The counters of a session by the names under which scripts around autonomous
-//! loops know them: what such a loop kept in a manifest that its agent could
-//! edit is read from here.
+//! The counters of a session, under the names that scripts for autonomous loops use.
+//!
+//! Such scripts used to store the counters in a manifest file, which the agent could edit.
 
-use jackline_engine::definition::Dimension;
-use jackline_engine::definition::Profile;
-use jackline_engine::{Definition, Summary};
+use jackline_engine::definition::LimitDimension;
+use jackline_engine::definition::LoopProfile;
+use jackline_engine::{Definition, SessionSummary};
 use serde_json::{Map, Value, json};
 
-/// `safety`, `context` and `dirty_bits`, with the thresholds that are in force.
-pub(super) fn manifest(definition: &Definition, summary: &Summary) -> Map<String, Value> {
+/// The fields `safety`, `context` and `dirty_bits`, with the active thresholds.
+pub(super) fn manifest(definition: &Definition, summary: &SessionSummary) -> Map<String, Value> {
     let fields = [
         ("safety", safety(definition, summary)),
         ("context", context(definition, summary)),
@@ -17,15 +17,15 @@ pub(super) fn manifest(definition: &Definition, summary: &Summary) -> Map<String
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-fn safety(definition: &Definition, summary: &Summary) -> Value {
+fn safety(definition: &Definition, summary: &SessionSummary) -> Value {
     let (loops, progress) = (&definition.loops, &summary.progress);
     let hard = match loops.profile {
-        Profile::Graded => loops.graded.hard,
-        Profile::Strict => loops.strict.threshold,
+        LoopProfile::Graded => loops.graded.hard,
+        LoopProfile::Strict => loops.strict.threshold,
     };
-    // With what a person has added by acknowledging a checkpoint.
+    // Includes the iterations that a person added by acknowledging checkpoints.
     let iterations =
-        summary.budgets.iter().find(|budget| budget.key.dimension == Dimension::Iterations);
+        summary.budgets.iter().find(|budget| budget.key.dimension == LimitDimension::Iterations);
     let did = summary.last_actions.iter();
     let signatures: Vec<String> =
         did.map(|action| format!("{}({})", action.tool, action.does)).collect();
@@ -42,8 +42,8 @@ fn safety(definition: &Definition, summary: &Summary) -> Value {
     })
 }
 
-/// That of the main agent; null where nobody knows, or where nothing is looked at.
-fn context(definition: &Definition, summary: &Summary) -> Value {
+/// The context of the main agent; null if it is unknown or the context guard is not configured.
+fn context(definition: &Definition, summary: &SessionSummary) -> Value {
     let main = summary.context.iter().find(|context| context.actor.is_main());
     let settings = definition.context.as_ref();
     json!({

@@ -1,155 +1,164 @@
-//! What a person sees and may press: pure, so that it can be tested without a
+//! The state of the display, and what each key does. It does no I/O, so it can be tested without a
 //! terminal.
 
-use jackline_engine::{Action, SessionId, Timestamp};
+use jackline_engine::{ControlAction, SessionId, Timestamp};
 
-use super::keys::Key;
-use super::palette::Palette;
-use super::seen::{Ask, Happened, Seen};
+use super::keys::PressedKey;
+use super::palette::WatchPalette;
 use super::text::clean;
+use super::watched_session::{PendingQuestion, RecentRecord, WatchedSession};
 
-/// How long a question has been chosen by itself before it can be answered.
-/// Who meant another one that vanished a moment ago does not answer this one.
-const SETTLED_MS: u64 = 500;
+/// How long an automatically chosen question is shown before a key can answer it. The user may
+/// still mean the previous question, which disappeared a moment ago.
+const NEW_QUESTION_MS: u64 = 500;
 
-/// How far the page keys go.
-const PAGE: usize = 10;
+/// How many lines the page keys move.
+const PAGE_LINES: usize = 10;
 
-/// Everything that is shown.
-pub(super) struct App {
-    pub(super) palette: Palette,
-    /// The workspace, or that it is all of them.
-    pub(super) place: String,
-    /// Whether an agent started this; codes are not for it.
+/// The state of the display.
+pub(super) struct WatchApp {
+    pub(super) palette: WatchPalette,
+    /// The workspace, or "all workspaces".
+    pub(super) location: String,
+    /// Whether a person uses this display. An agent must not see approval codes.
     pub(super) for_person: bool,
     pub(super) now: Timestamp,
-    pub(super) sessions: Vec<Seen>,
-    /// What happened lately in the chosen one.
-    pub(super) lately: Vec<Happened>,
-    /// That the guard is off where the chosen one works.
+    pub(super) sessions: Vec<WatchedSession>,
+    /// The recent records of the chosen session.
+    pub(super) recent: Vec<RecentRecord>,
+    /// A message, if the guard is off in the workspace of the chosen session.
     pub(super) off: Option<String>,
-    pub(super) view: View,
-    pub(super) note: Option<Note>,
+    pub(super) view: WatchView,
+    pub(super) note: Option<WatchMessage>,
     chosen: Option<String>,
-    ask: Option<Chosen>,
+    question: Option<ChosenQuestion>,
 }
 
 /// What fills the frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum View {
+pub(super) enum WatchView {
     Sessions,
-    /// The same on paper: there are no keys to press.
+    /// The list of sessions as printed text, without keys.
     Printed,
-    /// The chosen session alone, so many lines further down.
-    Whole(usize),
+    /// Only the chosen session, scrolled down by this number of lines.
+    SessionOnly(usize),
     Help,
-    /// Whether this session is to be stopped.
+    /// The confirmation to stop this session.
     Stop(SessionId),
 }
 
-/// The last word about something that was wanted.
+/// The message about the last action.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Note {
+pub(super) enum WatchMessage {
     Done(String),
-    Not(String),
+    Failed(String),
 }
 
-/// A question that keys are about.
-struct Chosen {
+/// The question that the keys answer.
+struct ChosenQuestion {
     seq: u64,
-    /// When that came about by itself; none if a person chose it.
+    /// When it was chosen automatically; `None` if the user chose it.
     since_ms: Option<u64>,
 }
 
-/// What has to be done because of a key.
+/// What a key asks the caller to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum KeyAction {
     Quit,
     Suspend,
-    Control(SessionId, Action),
-    /// An answer to a question, and the call that it is about.
-    Answer(SessionId, Action, u64, String),
+    Control(SessionId, ControlAction),
+    /// An answer to the question of a record, with the text of the call.
+    Answer(SessionId, ControlAction, u64, String),
 }
 
-impl App {
-    pub(super) fn new(palette: Palette, place: String, now: Timestamp) -> Self {
+impl WatchApp {
+    pub(super) fn new(palette: WatchPalette, location: String, now: Timestamp) -> Self {
         Self {
             palette,
-            place,
+            location,
             for_person: true,
             now,
             sessions: Vec::new(),
-            lately: Vec::new(),
+            recent: Vec::new(),
             off: None,
-            view: View::Sessions,
+            view: WatchView::Sessions,
             note: None,
             chosen: None,
-            ask: None,
+            question: None,
         }
     }
 
     /// The chosen session.
-    pub(super) fn chosen(&self) -> Option<&Seen> {
+    pub(super) fn chosen(&self) -> Option<&WatchedSession> {
         let chosen = self.chosen.as_ref()?;
         self.sessions.iter().find(|seen| seen.name == *chosen)
     }
 
     /// The chosen question of the chosen session.
-    pub(super) fn chosen_ask(&self) -> Option<&Ask> {
-        let chosen = self.ask.as_ref()?;
-        self.chosen()?.asks().iter().find(|ask| ask.seq == chosen.seq)
+    pub(super) fn chosen_question(&self) -> Option<&PendingQuestion> {
+        let chosen = self.question.as_ref()?;
+        self.chosen()?.questions().iter().find(|ask| ask.seq == chosen.seq)
     }
 
-    /// Takes what was looked at. What was chosen stays chosen while it is there.
-    pub(super) fn take(&mut self, sessions: Vec<Seen>, now_ms: u64) {
+    /// Updates the sessions. The chosen session and question stay chosen if they still exist.
+    pub(super) fn update_sessions(&mut self, sessions: Vec<WatchedSession>, now_ms: u64) {
         self.sessions = sessions;
         if self.chosen().is_none() {
-            let waits = self.sessions.iter().find(|seen| !seen.asks().is_empty());
-            self.chosen = waits.or(self.sessions.first()).map(|seen| seen.name.clone());
+            let waiting = self.sessions.iter().find(|seen| !seen.questions().is_empty());
+            self.chosen = waiting.or(self.sessions.first()).map(|seen| seen.name.clone());
         }
-        self.settle_ask(Some(now_ms));
+        self.choose_question(Some(now_ms));
     }
 
-    /// Chooses the latest question where none is chosen that still waits.
-    fn settle_ask(&mut self, since_ms: Option<u64>) {
-        if self.chosen_ask().is_none() {
-            let latest = self.chosen().and_then(|seen| seen.asks().first());
-            self.ask = latest.map(|ask| Chosen { seq: ask.seq, since_ms });
+    /// Chooses the latest question, unless the chosen one still waits.
+    fn choose_question(&mut self, since_ms: Option<u64>) {
+        if self.chosen_question().is_none() {
+            let latest = self.chosen().and_then(|seen| seen.questions().first());
+            self.question = latest.map(|ask| ChosenQuestion { seq: ask.seq, since_ms });
         }
     }
 
-    /// What a key does, and what is left to do for others.
-    pub(super) fn press(&mut self, key: Key, now_ms: u64) -> Option<Wish> {
+    /// Handles a key. Returns what the caller has to do.
+    pub(super) fn press(&mut self, key: PressedKey, now_ms: u64) -> Option<KeyAction> {
         self.note = None;
         match (key, &self.view) {
-            (Key::Interrupt, _) | (Key::Char('q'), View::Sessions) => return Some(Wish::Quit),
-            (Key::Suspend, _) => return Some(Wish::Suspend),
-            (Key::Char('y' | 'Y'), View::Stop(session)) => {
-                let wish = Wish::Control(session.clone(), Action::Stop);
-                self.view = View::Sessions;
-                return Some(wish);
+            (PressedKey::Interrupt, _) | (PressedKey::Char('q'), WatchView::Sessions) => {
+                return Some(KeyAction::Quit);
             }
-            (_, View::Stop(_)) => {
-                self.view = View::Sessions;
-                self.note = Some(Note::Not("nothing was stopped".to_owned()));
+            (PressedKey::Suspend, _) => return Some(KeyAction::Suspend),
+            (PressedKey::Char('y' | 'Y'), WatchView::Stop(session)) => {
+                let action = KeyAction::Control(session.clone(), ControlAction::Stop);
+                self.view = WatchView::Sessions;
+                return Some(action);
             }
-            (_, View::Help) => self.view = View::Sessions,
-            (Key::Char('q') | Key::Escape | Key::Enter, View::Whole(_)) => {
-                self.view = View::Sessions;
+            (_, WatchView::Stop(_)) => {
+                self.view = WatchView::Sessions;
+                self.note = Some(WatchMessage::Failed("nothing was stopped".to_owned()));
             }
-            (Key::Char('?'), _) => self.view = View::Help,
-            (Key::Enter, View::Sessions) if self.chosen().is_some() => self.view = View::Whole(0),
-            (Key::Tab, _) => self.next_ask(),
-            (Key::Char(letter @ ('p' | 'r' | 's' | 'a' | 'd')), _) => {
+            (_, WatchView::Help) => self.view = WatchView::Sessions,
+            (
+                PressedKey::Char('q') | PressedKey::Escape | PressedKey::Enter,
+                WatchView::SessionOnly(_),
+            ) => {
+                self.view = WatchView::Sessions;
+            }
+            (PressedKey::Char('?'), _) => self.view = WatchView::Help,
+            (PressedKey::Enter, WatchView::Sessions) if self.chosen().is_some() => {
+                self.view = WatchView::SessionOnly(0);
+            }
+            (PressedKey::Tab, _) => self.choose_next_question(),
+            (PressedKey::Char(letter @ ('p' | 'r' | 's' | 'a' | 'd')), _) => {
                 return self.steer(letter, now_ms);
             }
-            (_, View::Whole(line)) => self.view = View::Whole(moved(key, *line, usize::MAX)),
-            (_, View::Sessions | View::Printed) => self.choose(key),
+            (_, WatchView::SessionOnly(line)) => {
+                self.view = WatchView::SessionOnly(moved(key, *line, usize::MAX));
+            }
+            (_, WatchView::Sessions | WatchView::Printed) => self.choose(key),
         }
         None
     }
 
-    fn choose(&mut self, key: Key) {
+    fn choose(&mut self, key: PressedKey) {
         let at = self
             .chosen
             .as_ref()
@@ -157,75 +166,76 @@ impl App {
         let to = moved(key, at.unwrap_or(0), self.sessions.len());
         if let Some(seen) = self.sessions.get(to) {
             self.chosen = Some(seen.name.clone());
-            self.settle_ask(None);
+            self.choose_question(None);
         }
     }
 
-    fn next_ask(&mut self) {
-        let asks = self.chosen().map_or(&[][..], Seen::asks);
-        let chosen = self.ask.as_ref().map(|chosen| chosen.seq);
+    fn choose_next_question(&mut self) {
+        let asks = self.chosen().map_or(&[][..], WatchedSession::questions);
+        let chosen = self.question.as_ref().map(|chosen| chosen.seq);
         let at = asks.iter().position(|ask| Some(ask.seq) == chosen);
         let next = at.and_then(|at| asks.get(at + 1)).or(asks.first());
-        self.ask = next.map(|ask| Chosen { seq: ask.seq, since_ms: None });
+        self.question = next.map(|ask| ChosenQuestion { seq: ask.seq, since_ms: None });
     }
 
-    /// Keys that steer the chosen session, or answer the chosen question.
-    fn steer(&mut self, letter: char, now_ms: u64) -> Option<Wish> {
-        let session = match self.chosen().map(|seen| &seen.standing) {
+    /// Handles the keys that control the chosen session or answer the chosen question.
+    fn steer(&mut self, letter: char, now_ms: u64) -> Option<KeyAction> {
+        let session = match self.chosen().map(|seen| &seen.status) {
             None => {
-                self.note = Some(Note::Not("there is no session to steer".to_owned()));
+                self.note = Some(WatchMessage::Failed("there is no session to control".to_owned()));
                 return None;
             }
             Some(Err(_)) => {
-                let text = "nobody can say where this session stands, so it can't be steered";
-                self.note = Some(Note::Not(text.to_owned()));
+                let text = "the state of this session can't be read, so it can't be controlled";
+                self.note = Some(WatchMessage::Failed(text.to_owned()));
                 return None;
             }
-            Some(Ok(standing)) => standing.session.clone(),
+            Some(Ok(status)) => status.session.clone(),
         };
         let action = match letter {
-            'p' => return Some(Wish::Control(session, Action::Pause)),
-            'r' => return Some(Wish::Control(session, Action::Resume)),
+            'p' => return Some(KeyAction::Control(session, ControlAction::Pause)),
+            'r' => return Some(KeyAction::Control(session, ControlAction::Resume)),
             's' => {
-                self.view = View::Stop(session);
+                self.view = WatchView::Stop(session);
                 return None;
             }
-            'a' => Action::Grant,
-            _ => Action::Refuse,
+            'a' => ControlAction::Grant,
+            _ => ControlAction::Refuse,
         };
-        let Some(ask) = self.chosen_ask() else {
-            self.note = Some(Note::Not("nothing waits for you in this session".to_owned()));
+        let Some(ask) = self.chosen_question() else {
+            self.note =
+                Some(WatchMessage::Failed("nothing waits for you in this session".to_owned()));
             return None;
         };
         let (seq, call) = (ask.seq, ask.call.clone());
-        let since = self.ask.as_ref().and_then(|chosen| chosen.since_ms);
-        if since.is_some_and(|since| now_ms.saturating_sub(since) < SETTLED_MS) {
-            let text = "this question came a moment ago; look at it, and press again";
-            self.note = Some(Note::Not(text.to_owned()));
+        let since = self.question.as_ref().and_then(|chosen| chosen.since_ms);
+        if since.is_some_and(|since| now_ms.saturating_sub(since) < NEW_QUESTION_MS) {
+            let text = "this question is new; read it, then press the key again";
+            self.note = Some(WatchMessage::Failed(text.to_owned()));
             return None;
         }
-        Some(Wish::Answer(session, action, seq, call))
+        Some(KeyAction::Answer(session, action, seq, call))
     }
 
-    /// Says what came of a wish.
-    pub(super) fn tell(&mut self, outcome: Result<String, String>) {
+    /// Shows the result of an action.
+    pub(super) fn show_outcome(&mut self, outcome: Result<String, String>) {
         self.note = Some(match outcome {
-            Ok(done) => Note::Done(clean(&done)),
-            Err(problem) => Note::Not(clean(&problem)),
+            Ok(done) => WatchMessage::Done(clean(&done)),
+            Err(problem) => WatchMessage::Failed(clean(&problem)),
         });
     }
 }
 
-/// Where a key leads in a list.
-fn moved(key: Key, at: usize, length: usize) -> usize {
+/// The position in a list after a key.
+fn moved(key: PressedKey, at: usize, length: usize) -> usize {
     let last = length.saturating_sub(1);
     match key {
-        Key::Up | Key::Char('k') => at.saturating_sub(1),
-        Key::Down | Key::Char('j') => at.saturating_add(1).min(last),
-        Key::PageUp => at.saturating_sub(PAGE),
-        Key::PageDown => at.saturating_add(PAGE).min(last),
-        Key::Home | Key::Char('g') => 0,
-        Key::End | Key::Char('G') => last,
+        PressedKey::Up | PressedKey::Char('k') => at.saturating_sub(1),
+        PressedKey::Down | PressedKey::Char('j') => at.saturating_add(1).min(last),
+        PressedKey::PageUp => at.saturating_sub(PAGE_LINES),
+        PressedKey::PageDown => at.saturating_add(PAGE_LINES).min(last),
+        PressedKey::Home | PressedKey::Char('g') => 0,
+        PressedKey::End | PressedKey::Char('G') => last,
         _ => at,
     }
 }

@@ -1,16 +1,18 @@
-//! Which styles mean what. Without colours the words and marks say it alone.
+//! The meaning of styles. Without colours, the words and marks alone must be clear.
 
-use jackline_engine::{Decision, SessionPhase};
+use jackline_engine::Decision;
 use ratatui_core::style::{Color, Modifier, Style};
+
+use crate::status_label::LabelTone;
 
 /// The styles of a frame.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Palette {
+pub(super) struct WatchPalette {
     colours: bool,
 }
 
-impl Palette {
-    /// With colours, if there may be some.
+impl WatchPalette {
+    /// A palette with or without colours.
     pub(super) fn new(colours: bool) -> Self {
         Self { colours }
     }
@@ -19,50 +21,50 @@ impl Palette {
         if self.colours { Style::new().fg(colour) } else { Style::new() }
     }
 
-    /// All is well.
+    /// Checked and good.
     pub(super) fn good(self) -> Style {
         self.colour(Color::Green)
     }
 
-    /// Something wants attention.
+    /// Needs attention.
     pub(super) fn warning(self) -> Style {
         self.colour(Color::Yellow)
     }
 
-    /// Something is wrong, or over.
+    /// Needs a person.
     pub(super) fn bad(self) -> Style {
         self.colour(Color::Red)
     }
 
-    /// Matters less.
+    /// Normal or secondary information.
     pub(super) fn dim() -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
 
-    /// Matters more.
+    /// Important information.
     pub(super) fn bold() -> Style {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// What keys are about.
+    /// The chosen row.
     pub(super) fn chosen() -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
 
-    /// A phase, as `status` paints it.
-    pub(super) fn phase(self, phase: SessionPhase, achieved: bool) -> Style {
-        match phase {
-            SessionPhase::Running | SessionPhase::New => self.good(),
-            _ if achieved => self.good(),
-            SessionPhase::Paused => self.warning(),
-            _ => self.bad(),
+    /// A status label, with the same meaning as in `status`.
+    pub(super) fn status(self, tone: LabelTone) -> Style {
+        match tone {
+            LabelTone::Normal => Self::dim(),
+            LabelTone::Good => self.good(),
+            LabelTone::Waiting => self.warning(),
+            LabelTone::Alarm => self.bad(),
         }
     }
 
-    /// A decision, as `log` paints it.
+    /// A decision, with the same meaning as in `log`.
     pub(super) fn decision(self, decision: Decision) -> Style {
         match decision {
-            Decision::Allow => self.good(),
+            Decision::Allow => Self::dim(),
             Decision::Rewrite | Decision::Ask | Decision::Pause => self.warning(),
             Decision::Deny => self.bad(),
             Decision::Stop => self.bad().add_modifier(Modifier::BOLD),

@@ -1,7 +1,7 @@
-//! The terminal: taken for a while, and given back as it was, however this ends.
+//! The terminal in raw mode. Its earlier state is restored in every case, also after a panic.
 //!
-//! Its usual backend would bring fifteen crates. What a frame needs is a few
-//! escape sequences, and `rustix` is here already.
+//! The usual backend would add fifteen crates. A frame needs only a few escape sequences, and
+//! `rustix` is already a dependency.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -15,93 +15,97 @@ use ratatui_core::style::{Color, Modifier};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
-/// A second screen, no cursor, and a mark around what is pasted.
-const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[2J";
+/// Switches to the alternate screen, hides the cursor, and marks pasted text.
+const ENTER_SEQUENCE: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[2J";
 
-/// All of that back, and no style left.
-const LEAVE: &[u8] = b"\x1b[0m\x1b[?2004l\x1b[?25h\x1b[?1049l";
+/// Undoes `ENTER_SEQUENCE` and resets the style.
+const LEAVE_SEQUENCE: &[u8] = b"\x1b[0m\x1b[?2004l\x1b[?25h\x1b[?1049l";
 
-/// The size of a terminal that does not say.
-const SIZE: Size = Size { width: 80, height: 24 };
+/// The default size for a terminal that does not report its size.
+const DEFAULT_SIZE: Size = Size { width: 80, height: 24 };
 
-/// A terminal, and what it was before.
-pub(super) struct Screen {
+/// A terminal in raw mode, and its earlier settings.
+pub(super) struct TerminalScreen {
     input: File,
     output: File,
     before: Mutex<Option<Termios>>,
 }
 
-/// What came from the keyboard.
-pub(super) enum Input {
+/// Input from the keyboard.
+pub(super) enum TerminalInput {
     Bytes(Vec<u8>),
     Nothing,
-    /// The terminal is gone.
+    /// The terminal was closed.
     Gone,
 }
 
-impl Screen {
-    /// Takes a terminal. It is given back when this is dropped.
+impl TerminalScreen {
+    /// Puts a terminal in raw mode. Dropping the result restores it.
     pub(super) fn take(input: impl AsFd, output: impl AsFd) -> io::Result<Arc<Self>> {
-        let own = |fd: &dyn AsFd| fd.as_fd().try_clone_to_owned().map(File::from);
-        let screen = Self { input: own(&input)?, output: own(&output)?, before: Mutex::new(None) };
+        let duplicate = |fd: &dyn AsFd| fd.as_fd().try_clone_to_owned().map(File::from);
+        let screen = Self {
+            input: duplicate(&input)?,
+            output: duplicate(&output)?,
+            before: Mutex::new(None),
+        };
         screen.enter()?;
         Ok(Arc::new(screen))
     }
 
-    /// Keys come one by one and unseen from here on.
+    /// Enters raw mode: keys arrive one by one and without echo.
     pub(super) fn enter(&self) -> io::Result<()> {
-        let was = tcgetattr(&self.input)?;
-        let mut raw = was.clone();
+        let current = tcgetattr(&self.input)?;
+        let mut raw = current.clone();
         raw.make_raw();
         tcsetattr(&self.input, OptionalActions::Now, &raw)?;
-        // Who enters again, after a stop from outside, knows what it was at first.
-        self.before.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(was);
-        (&self.output).write_all(ENTER)
+        // After a suspension this is called again; the first settings must be kept.
+        self.before.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(current);
+        (&self.output).write_all(ENTER_SEQUENCE)
     }
 
-    /// Gives the terminal back; a second time does nothing.
+    /// Restores the terminal. A second call does nothing.
     pub(super) fn leave(&self) {
         let before = self.before.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(before) = before {
-            let _ = (&self.output).write_all(LEAVE);
+            let _ = (&self.output).write_all(LEAVE_SEQUENCE);
             let _ = tcsetattr(&self.input, OptionalActions::Now, &before);
         }
     }
 
-    /// Gives the terminal back before a panic is told, so that it can be read.
+    /// Restores the terminal before a panic message is printed, so that it can be read.
     pub(super) fn leave_on_panic(self: &Arc<Self>) {
         let screen = Arc::clone(self);
-        let tell = std::panic::take_hook();
+        let previous_hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             screen.leave();
-            tell(panic);
+            previous_hook(panic);
         }));
     }
 
-    /// Waits for keys, at most so long. A signal ends the wait.
-    pub(super) fn wait(&self, ms: u32) -> Input {
+    /// Waits for keys, with a timeout. A signal ends the wait.
+    pub(super) fn wait(&self, ms: u32) -> TerminalInput {
         let timeout =
             Timespec { tv_sec: i64::from(ms / 1000), tv_nsec: i64::from(ms % 1000) * 1_000_000 };
         let mut fds = [PollFd::new(&self.input, PollFlags::IN)];
         match poll(&mut fds, Some(&timeout)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => return Input::Nothing,
+            Ok(0) | Err(rustix::io::Errno::INTR) => return TerminalInput::Nothing,
             Ok(_) => {}
-            Err(_) => return Input::Gone,
+            Err(_) => return TerminalInput::Gone,
         }
         let mut bytes = vec![0; 256];
         match rustix::io::read(&self.input, bytes.as_mut_slice()) {
-            Ok(0) => Input::Gone,
+            Ok(0) => TerminalInput::Gone,
             Ok(read) => {
                 bytes.truncate(read);
-                Input::Bytes(bytes)
+                TerminalInput::Bytes(bytes)
             }
-            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => Input::Nothing,
-            Err(_) => Input::Gone,
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => TerminalInput::Nothing,
+            Err(_) => TerminalInput::Gone,
         }
     }
 }
 
-impl Drop for Screen {
+impl Drop for TerminalScreen {
     fn drop(&mut self) {
         self.leave();
     }
@@ -110,22 +114,22 @@ impl Drop for Screen {
 /// The size of a terminal.
 pub(super) fn size_of(terminal: impl AsFd) -> Size {
     let size = tcgetwinsize(terminal).map(|size| Size::new(size.ws_col, size.ws_row));
-    size.ok().filter(|size| size.width > 0 && size.height > 0).unwrap_or(SIZE)
+    size.ok().filter(|size| size.width > 0 && size.height > 0).unwrap_or(DEFAULT_SIZE)
 }
 
-/// Frames as escape sequences, written in one piece.
-pub(super) struct Ansi {
-    screen: Arc<Screen>,
+/// Writes frames as escape sequences, each frame in one write.
+pub(super) struct AnsiBackend {
+    screen: Arc<TerminalScreen>,
     bytes: Vec<u8>,
 }
 
-impl Ansi {
-    pub(super) fn new(screen: Arc<Screen>) -> Self {
+impl AnsiBackend {
+    pub(super) fn new(screen: Arc<TerminalScreen>) -> Self {
         Self { screen, bytes: Vec::new() }
     }
 }
 
-impl Backend for Ansi {
+impl Backend for AnsiBackend {
     type Error = io::Error;
 
     fn draw<'a, I>(&mut self, cells: I) -> io::Result<()>
@@ -138,7 +142,7 @@ impl Backend for Ansi {
             if next != Some((x, y)) {
                 self.set_cursor_position(Position { x, y })?;
             }
-            // A wide letter leaves the cursor elsewhere; then it is set again.
+            // After a wide character the cursor is elsewhere, so the next cell sets it again.
             next = Some((x + 1, y));
             if style != Some((cell.fg, cell.modifier)) {
                 style = Some((cell.fg, cell.modifier));
@@ -163,7 +167,7 @@ impl Backend for Ansi {
     }
 
     fn get_cursor_position(&mut self) -> io::Result<Position> {
-        // Frames fill the screen, and nobody has to know.
+        // Frames fill the screen, so the position is never used.
         Ok(Position::ORIGIN)
     }
 
@@ -203,7 +207,7 @@ impl Backend for Ansi {
     }
 }
 
-/// The colours and marks of the palette; everything else is plain.
+/// The escape sequence for a style. Styles that the palette does not use are ignored.
 fn sequence(colour: Color, modifier: Modifier) -> String {
     let colour = match colour {
         Color::Red => ";31",
@@ -240,28 +244,28 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_is_given_back_after_a_panic() {
+    fn a_terminal_is_restored_after_a_panic() {
         let (master, slave) = pseudo_terminal();
         assert!(echoes(&slave));
         let panicked = catch_unwind(AssertUnwindSafe(|| {
-            let _screen = Screen::take(&slave, &slave).unwrap();
+            let _screen = TerminalScreen::take(&slave, &slave).unwrap();
             assert!(!echoes(&slave));
             panic!("something is broken");
         }));
         assert!(panicked.is_err() && echoes(&slave));
-        let mut said = Vec::new();
-        while !said.ends_with(LEAVE) {
+        let mut output = Vec::new();
+        while !output.ends_with(LEAVE_SEQUENCE) {
             let mut bytes = [0; 256];
             let read = rustix::io::read(&master, &mut bytes).unwrap();
-            said.extend_from_slice(&bytes[..read]);
+            output.extend_from_slice(&bytes[..read]);
         }
-        assert!(said.starts_with(ENTER));
+        assert!(output.starts_with(ENTER_SEQUENCE));
     }
 
     #[test]
-    fn a_terminal_is_given_back_as_it_was_at_first() {
+    fn a_terminal_is_restored_to_its_first_settings() {
         let (_master, slave) = pseudo_terminal();
-        let screen = Screen::take(&slave, &slave).unwrap();
+        let screen = TerminalScreen::take(&slave, &slave).unwrap();
         screen.enter().unwrap();
         screen.leave();
         assert!(echoes(&slave), "entered twice, left once");

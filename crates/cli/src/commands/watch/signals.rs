@@ -1,4 +1,4 @@
-//! Signals that a frame has to know of.
+//! The signals that the display handles.
 
 use std::io;
 use std::sync::Arc;
@@ -8,44 +8,44 @@ use signal_hook::consts::signal::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIG
 use signal_hook::flag;
 use signal_hook::low_level::emulate_default_handler;
 
-/// What signals have said so far.
-pub(super) struct Signals {
+/// The signals that have arrived.
+pub(super) struct WatchSignals {
     end: Arc<AtomicUsize>,
-    woken: Arc<AtomicBool>,
+    continued: Arc<AtomicBool>,
 }
 
-impl Signals {
-    /// Listens to those that end a program, change a terminal, or wake it up.
+impl WatchSignals {
+    /// Registers the signals that end the program, resize the terminal, or continue the program.
     pub(super) fn listen() -> io::Result<Self> {
-        let signals = Self { end: Arc::default(), woken: Arc::default() };
+        let signals = Self { end: Arc::default(), continued: Arc::default() };
         for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT] {
             let number = usize::try_from(signal).unwrap_or_default();
             flag::register_usize(signal, Arc::clone(&signals.end), number)?;
         }
-        flag::register(SIGCONT, Arc::clone(&signals.woken))?;
-        // The size is asked for with each frame; this only ends a wait.
+        flag::register(SIGCONT, Arc::clone(&signals.continued))?;
+        // Each frame reads the size; the handler only ends a wait.
         flag::register(SIGWINCH, Arc::default())?;
         Ok(signals)
     }
 
-    /// The one by which this is to end.
+    /// The signal that asks the program to end, if any.
     pub(super) fn end(&self) -> Option<i32> {
         let number = self.end.load(Ordering::Relaxed);
         i32::try_from(number).ok().filter(|number| *number != 0)
     }
 
-    /// Whether it was stopped and goes on, since this was asked last.
-    pub(super) fn take_woken(&self) -> bool {
-        self.woken.swap(false, Ordering::Relaxed)
+    /// Whether the program was suspended and continued since the last call.
+    pub(super) fn take_continued(&self) -> bool {
+        self.continued.swap(false, Ordering::Relaxed)
     }
 }
 
-/// Ends as if nobody had listened, so that whoever waits sees by what.
-pub(super) fn end_by(signal: i32) {
+/// Ends the program with the default action of the signal, so that the parent process sees it.
+pub(super) fn end_by_signal(signal: i32) {
     let _ = emulate_default_handler(signal);
 }
 
-/// Stops until somebody has this go on.
+/// Suspends the program until it gets SIGCONT.
 pub(super) fn suspend() {
     let _ = emulate_default_handler(SIGTSTP);
 }

@@ -1,38 +1,38 @@
-//! Text in cells: cut and wrapped by how wide it is on a terminal.
+//! Cuts and wraps text by its width on a terminal.
 
 use jackline_engine::Timestamp;
 use ratatui_core::style::Style;
 use ratatui_core::text::{Line, Span};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::terminal::{duration, plain};
+use crate::terminal::{format_duration, sanitize};
 
-/// How much of a text from outside is looked at.
+/// The maximum length of an untrusted text.
 const LETTERS_MAX: usize = 400;
 
-/// Text from outside: harmless, and on one line.
+/// Makes untrusted text safe for a terminal, on one line.
 pub(super) fn clean(text: &str) -> String {
-    plain(text, LETTERS_MAX)
+    sanitize(text, LETTERS_MAX)
 }
 
-/// How long ago something was, in a few cells.
+/// The age of a point in time, in a few characters.
 pub(super) fn age(at: Timestamp, now: Timestamp) -> String {
     match now.ms_since(at.min(now)) {
         0..1000 => "now".to_owned(),
-        ms => duration(ms),
+        ms => format_duration(ms),
     }
 }
 
-/// A text that is no wider than so many cells.
+/// Cuts a text to a width in cells.
 pub(super) fn fit(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
-    let (kept, _) = split(text, width.saturating_sub(1));
-    if width == 0 { String::new() } else { format!("{kept}…") }
+    let (head, _) = split(text, width.saturating_sub(1));
+    if width == 0 { String::new() } else { format!("{head}…") }
 }
 
-/// A text of exactly so many cells.
+/// Cuts or pads a text to exactly a width in cells.
 pub(super) fn padded(text: &str, width: usize) -> String {
     let mut text = fit(text, width);
     let missing = width.saturating_sub(text.width());
@@ -40,7 +40,7 @@ pub(super) fn padded(text: &str, width: usize) -> String {
     text
 }
 
-/// A text on at most so many lines, broken at blanks where there are any.
+/// Wraps a text to at most `lines_max` lines, at spaces if possible.
 pub(super) fn wrap(text: &str, width: usize, lines_max: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut rest = text.trim();
@@ -53,7 +53,7 @@ pub(super) fn wrap(text: &str, width: usize, lines_max: usize) -> Vec<String> {
         let at_blank = tail.starts_with(' ');
         let line = match head.rfind(' ').filter(|at| !at_blank && *at > 0) {
             Some(blank) => head.get(..blank).unwrap_or(head),
-            // A letter that is wider than everything gets a line all the same.
+            // A character that is wider than the line still gets a line.
             None if head.is_empty() => rest.get(..first_letter(rest)).unwrap_or(rest),
             None => head,
         };
@@ -63,7 +63,7 @@ pub(super) fn wrap(text: &str, width: usize, lines_max: usize) -> Vec<String> {
     lines
 }
 
-/// As much as fits, and what is left.
+/// Splits a text after the part that fits.
 fn split(text: &str, width: usize) -> (&str, &str) {
     let mut used = 0;
     let end = text.char_indices().find(|(_, letter)| {
@@ -77,10 +77,10 @@ fn first_letter(text: &str) -> usize {
     text.chars().next().map_or(0, char::len_utf8)
 }
 
-/// How wide the names of rows are.
+/// The width of the names of rows.
 pub(super) const NAME_WIDTH: usize = 11;
 
-/// A row with a name, wrapped beneath itself.
+/// A row with a name and a wrapped value.
 pub(super) fn row(
     name: (&str, Style),
     value: (&str, Style),
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_wide_is_cut_by_cells() {
+    fn wide_text_is_cut_by_cells() {
         assert_eq!(fit("abcdef", 6), "abcdef");
         assert_eq!(fit("abcdef", 4), "abc…");
         assert_eq!(fit("日本語", 5), "日本…");
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn text_wraps_at_blanks_and_ends() {
+    fn text_wraps_at_spaces() {
         assert_eq!(wrap("one two three", 8, 9), ["one two", "three"]);
         assert_eq!(wrap("one two three", 7, 9), ["one two", "three"]);
         assert_eq!(wrap("abcdefgh ij", 4, 9), ["abcd", "efgh", "ij"]);

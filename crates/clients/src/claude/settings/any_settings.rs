@@ -1,4 +1,4 @@
-//! Makes settings for property tests, of this crate and of those that install hooks.
+//! Generates settings for the property tests of this crate and of crates that install hooks.
 
 use proptest::prelude::*;
 
@@ -47,7 +47,7 @@ fn scalar() -> BoxedStrategy<String> {
     prop::sample::select(words.to_vec()).prop_map(ToOwned::to_owned).boxed()
 }
 
-/// Any settings at all, hooks of other people included.
+/// Generates any settings, with hooks of other programs.
 pub(crate) fn any_settings() -> BoxedStrategy<String> {
     let handler = object(&["type", "command", "timeout"], scalar());
     let group = prop_oneof![

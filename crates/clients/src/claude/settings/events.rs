@@ -1,131 +1,132 @@
-//! What Claude Code is told to run, and which of it a version understands.
+//! The hooks that we install in Claude Code, and which version supports which hook.
 
 use serde_json::{Value, json};
 
-use crate::claude::NAME;
-use crate::hook_line::{plain_line, sealed_line};
+use crate::claude::CLIENT_ID;
+use crate::hook_line::{plain_command, sealed_command};
 use crate::installation::HookEntry;
-use crate::version::Version;
+use crate::version::ClientVersion;
 
-/// How long the client waits for an answer. Ours has a deadline below this.
+/// How long the client waits for an answer. Our own deadline is shorter.
 const TIMEOUT_SECONDS: u32 = 30;
 
-/// The same when the client is about to leave: who quits does not like to wait.
-const LEAVING_SECONDS: u32 = 10;
+/// The same while the client exits: a person who quits should not wait long.
+const EXIT_TIMEOUT_SECONDS: u32 = 10;
 
-/// What the model and the person read where there is no answer under the seal.
-const BROKEN: &str = "jackline, the guard of this workspace, is broken or missing; nothing is wrong \
-with this call, and nothing was run. A person can install it again, take it out with \
-'jackline init claude --uninstall', or pass for a while with 'jackline off --for 30m --why ...'.";
+/// The agent and the person read this if the guard gives no sealed answer. The seal proves that an
+/// answer came from the guard.
+const BROKEN: &str = "jackline, the guard of this workspace, is broken or missing. The call is not \
+the cause, and it was not run. A person can reinstall the guard, remove it with \
+'jackline init claude --uninstall', or switch it off for a while with \
+'jackline off --for 30m --why ...'.";
 
-/// The same where settings have changed, which no call waits for.
+/// The same for changed settings. No call waits for that answer.
 const BROKEN_AT_SETTINGS: &str = "jackline, the guard of this workspace, is broken or missing, so \
-this session keeps the settings it has. A person can start a new one for them, or take the guard \
-out with 'jackline init claude --uninstall'.";
+this session keeps its current settings. A person can start a new session to use the new settings, \
+or remove the guard with 'jackline init claude --uninstall'.";
 
-/// The version whose hooks were tried, one by one.
-pub const PINNED: Version = Version(2, 1, 325);
+/// The version with which we tested every hook.
+pub const TESTED_VERSION: ClientVersion = ClientVersion(2, 1, 325);
 
-/// Since when a guard that is killed shuts the gate.
-pub const SHUTS_SINCE: Version = Version(2, 1, 295);
+/// Since this version the client denies the call if the guard is killed.
+pub const FAILS_CLOSED_SINCE: ClientVersion = ClientVersion(2, 1, 295);
 
-/// Before this one, a single event that a version does not know makes it
-/// ignore the whole file.
-const TOLERANT_SINCE: Version = Version(2, 1, 101);
+/// An older version ignores the whole file if it does not recognise one event.
+const SKIPS_UNKNOWN_SINCE: ClientVersion = ClientVersion(2, 1, 101);
 
-/// The events, in the order in which they are written.
-const EVENTS: [Event; 12] = [
-    Event::new("SessionStart", Version(1, 0, 62)),
-    Event::new("UserPromptSubmit", Version(1, 0, 54)),
-    Event::of_tools("PreToolUse", Version(1, 0, 38)),
-    Event::of_tools("PostToolUse", Version(1, 0, 38)),
-    Event::of_tools("PostToolUseFailure", Version(2, 1, 39)),
-    Event::new("PostToolBatch", Version(2, 1, 118)),
-    Event::of_tools("PermissionDenied", Version(2, 1, 89)),
-    Event::new("Stop", Version(1, 0, 38)),
-    Event::new("SubagentStart", Version(2, 0, 43)),
-    Event::new("SubagentStop", Version(1, 0, 41)),
-    Event::new("ConfigChange", TOLERANT_SINCE),
-    Event::new("SessionEnd", Version(1, 0, 85)),
+/// The events, in the order in which we write them.
+const EVENTS: [ClaudeEvent; 12] = [
+    ClaudeEvent::new("SessionStart", ClientVersion(1, 0, 62)),
+    ClaudeEvent::new("UserPromptSubmit", ClientVersion(1, 0, 54)),
+    ClaudeEvent::of_tools("PreToolUse", ClientVersion(1, 0, 38)),
+    ClaudeEvent::of_tools("PostToolUse", ClientVersion(1, 0, 38)),
+    ClaudeEvent::of_tools("PostToolUseFailure", ClientVersion(2, 1, 39)),
+    ClaudeEvent::new("PostToolBatch", ClientVersion(2, 1, 118)),
+    ClaudeEvent::of_tools("PermissionDenied", ClientVersion(2, 1, 89)),
+    ClaudeEvent::new("Stop", ClientVersion(1, 0, 38)),
+    ClaudeEvent::new("SubagentStart", ClientVersion(2, 0, 43)),
+    ClaudeEvent::new("SubagentStop", ClientVersion(1, 0, 41)),
+    ClaudeEvent::new("ConfigChange", SKIPS_UNKNOWN_SINCE),
+    ClaudeEvent::new("SessionEnd", ClientVersion(1, 0, 85)),
 ];
 
-/// The one that decides whether a call may run.
-const GATE: &str = "PreToolUse";
+/// The event that decides whether a call may run.
+const GATE_EVENT: &str = "PreToolUse";
 
-/// The one that decides whether the settings with the guard in them may go.
-const SETTINGS_GATE: &str = "ConfigChange";
+/// The event that decides whether the session may load settings without the guard.
+const SETTINGS_EVENT: &str = "ConfigChange";
 
-/// The one at which the client waits on its way out.
-const LEAVING: &str = "SessionEnd";
+/// The event for which the client waits while it exits.
+const EXIT_EVENT: &str = "SessionEnd";
 
-struct Event {
+struct ClaudeEvent {
     name: &'static str,
-    since: Version,
-    /// Whether it is about a tool, and wants to be asked about all of them.
+    since: ClientVersion,
+    /// Whether the event is about tools. Our hook then applies to all tools.
     of_tools: bool,
 }
 
-impl Event {
-    const fn new(name: &'static str, since: Version) -> Self {
+impl ClaudeEvent {
+    const fn new(name: &'static str, since: ClientVersion) -> Self {
         Self { name, since, of_tools: false }
     }
 
-    const fn of_tools(name: &'static str, since: Version) -> Self {
+    const fn of_tools(name: &'static str, since: ClientVersion) -> Self {
         Self { name, since, of_tools: true }
     }
 }
 
-/// What is installed for a version; `program` is a word of a shell line.
-pub fn hooks_for(version: Version, program: &str) -> Vec<HookEntry> {
+/// The hooks for a version of the client; `program` is one quoted word of a shell command.
+pub fn hooks_for(version: ClientVersion, program: &str) -> Vec<HookEntry> {
     EVENTS
         .iter()
-        .filter(|event| version >= event.since || version >= TOLERANT_SINCE)
+        .filter(|event| version >= event.since || version >= SKIPS_UNKNOWN_SINCE)
         .map(|event| HookEntry {
             event: event.name,
             matcher: event.of_tools.then_some("*"),
-            handler: handler(event.name, program),
+            handler: hook_handler(event.name, program),
         })
         .collect()
 }
 
-fn handler(event: &str, program: &str) -> Value {
-    let timeout = if event == LEAVING { LEAVING_SECONDS } else { TIMEOUT_SECONDS };
+fn hook_handler(event: &str, program: &str) -> Value {
+    let timeout = if event == EXIT_EVENT { EXIT_TIMEOUT_SECONDS } else { TIMEOUT_SECONDS };
     let text = match event {
-        GATE => BROKEN,
-        SETTINGS_GATE => BROKEN_AT_SETTINGS,
+        GATE_EVENT => BROKEN,
+        SETTINGS_EVENT => BROKEN_AT_SETTINGS,
         _ => {
-            return json!({ "type": "command", "command": plain_line(program, NAME), "timeout": timeout });
+            return json!({ "type": "command", "command": plain_command(program, CLIENT_ID), "timeout": timeout });
         }
     };
-    let command = sealed_line(program, NAME, text);
+    let command = sealed_command(program, CLIENT_ID, text);
     json!({ "type": "command", "command": command, "timeout": timeout, "onFailure": "block" })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hook_line::{program_of, shell_word};
+    use crate::hook_line::{parse_program, quote_shell_word};
 
-    fn events(version: Version) -> Vec<&'static str> {
+    fn events(version: ClientVersion) -> Vec<&'static str> {
         hooks_for(version, "jackline").iter().map(|hook| hook.event).collect()
     }
 
     #[test]
-    fn an_old_version_is_told_nothing_that_it_does_not_know() {
-        assert_eq!(events(PINNED).len(), 12);
-        assert_eq!(events(Version(2, 1, 101)).len(), 12, "unknown events are passed over");
-        let older = events(Version(2, 1, 100));
+    fn an_old_version_gets_only_events_that_it_supports() {
+        assert_eq!(events(TESTED_VERSION).len(), 12);
+        assert_eq!(events(ClientVersion(2, 1, 101)).len(), 12, "this version skips unknown events");
+        let older = events(ClientVersion(2, 1, 100));
         assert!(older.contains(&"PermissionDenied") && !older.contains(&"PostToolBatch"));
         assert!(!older.contains(&"ConfigChange"));
         let oldest = ["UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SubagentStop"];
-        assert_eq!(events(Version(1, 0, 60)), oldest);
+        assert_eq!(events(ClientVersion(1, 0, 60)), oldest);
     }
 
     #[test]
-    fn our_own_commands_are_known() {
+    fn our_own_commands_are_recognised() {
         for program in ["jackline", "/opt/jackline", "/my tools/jackline", "/it's/jackline-2"] {
-            for hook in hooks_for(PINNED, &shell_word(program)) {
-                assert_eq!(program_of(hook.command(), NAME).as_deref(), Some(program));
+            for hook in hooks_for(TESTED_VERSION, &quote_shell_word(program)) {
+                assert_eq!(parse_program(hook.command(), CLIENT_ID).as_deref(), Some(program));
             }
         }
     }

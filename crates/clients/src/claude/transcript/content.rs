@@ -1,14 +1,14 @@
-//! What messages are made of: blocks of text, calls and results.
+//! Parses the blocks of a message: texts, calls and results.
 
-use jackline_engine::event::Seen;
-use jackline_engine::{CallId, EventKind, Payload, Status, ToolFinished};
+use jackline_engine::event::ShownLines;
+use jackline_engine::{CallId, CallStatus, EventKind, Payload, ToolFinished};
 use serde::Deserialize;
 
-use super::super::lines::{Raw, flag, read, text};
+use super::super::raw_value::{OptionalRaw, parse_raw, raw_flag, raw_text};
 
-/// How texts begin that look like a person's and are the client's: messages of
-/// finished tasks, commands of its own and what they said.
-const WRAPPERS: [&str; 11] = [
+/// How texts begin that look like a prompt of a person but come from the client: messages of
+/// finished tasks, and the client's own commands and their output.
+const CLIENT_PREFIXES: [&str; 11] = [
     "<task-notification>",
     "<command-name>",
     "<command-message>",
@@ -22,147 +22,173 @@ const WRAPPERS: [&str; 11] = [
     "[Request interrupted by user",
 ];
 
-/// How a result begins of a call that a person refused, in versions that have
-/// no field for it.
-const REFUSED: &str = "The user doesn't want to";
+/// In versions without a field for it, the result of a call that a person refused begins with this.
+const REFUSED_PREFIX: &str = "The user doesn't want to";
 
-/// How the result of a command begins that failed.
-const EXIT_CODE: &str = "Exit code ";
+/// The result of a failed command begins with this.
+const EXIT_CODE_PREFIX: &str = "Exit code ";
 
 /// One block of a message.
 #[derive(Deserialize)]
-pub(super) struct Block<'a> {
+pub(super) struct TranscriptBlock<'a> {
     #[serde(borrow, rename = "type")]
-    pub(super) kind: Raw<'a>,
+    pub(super) kind: OptionalRaw<'a>,
     #[serde(borrow)]
-    pub(super) text: Raw<'a>,
+    pub(super) text: OptionalRaw<'a>,
     #[serde(borrow)]
-    pub(super) id: Raw<'a>,
+    pub(super) id: OptionalRaw<'a>,
     #[serde(borrow)]
-    pub(super) name: Raw<'a>,
+    pub(super) name: OptionalRaw<'a>,
     #[serde(borrow)]
-    pub(super) input: Raw<'a>,
+    pub(super) input: OptionalRaw<'a>,
     #[serde(borrow)]
-    tool_use_id: Raw<'a>,
+    tool_use_id: OptionalRaw<'a>,
     #[serde(borrow)]
-    content: Raw<'a>,
+    content: OptionalRaw<'a>,
     #[serde(borrow)]
-    is_error: Raw<'a>,
+    is_error: OptionalRaw<'a>,
 }
 
-/// What the client knows of a result.
+/// What the transcript line says about a result, apart from the message.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Beside<'a> {
+struct ResultDetails<'a> {
     #[serde(borrow)]
-    stdout: Raw<'a>,
+    stdout: OptionalRaw<'a>,
     #[serde(borrow)]
-    stderr: Raw<'a>,
+    stderr: OptionalRaw<'a>,
     #[serde(borrow)]
-    interrupted: Raw<'a>,
+    interrupted: OptionalRaw<'a>,
     #[serde(borrow)]
-    return_code_interpretation: Raw<'a>,
+    return_code_interpretation: OptionalRaw<'a>,
     #[serde(borrow)]
-    is_async: Raw<'a>,
+    is_async: OptionalRaw<'a>,
     #[serde(borrow)]
-    background_task_id: Raw<'a>,
+    background_task_id: OptionalRaw<'a>,
     #[serde(borrow)]
-    file: Raw<'a>,
+    file: OptionalRaw<'a>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown<'a> {
+struct ShownFilePart<'a> {
     #[serde(borrow)]
-    file_path: Raw<'a>,
+    file_path: OptionalRaw<'a>,
     #[serde(borrow)]
-    start_line: Raw<'a>,
+    start_line: OptionalRaw<'a>,
     #[serde(borrow)]
-    num_lines: Raw<'a>,
+    num_lines: OptionalRaw<'a>,
     #[serde(borrow)]
-    total_lines: Raw<'a>,
+    total_lines: OptionalRaw<'a>,
 }
 
-/// Whether a prompt was written by the client.
-pub(super) fn is_wrapper(prompt: &str) -> bool {
+/// Whether the client wrote this prompt.
+pub(super) fn is_client_prompt(prompt: &str) -> bool {
     let prompt = prompt.trim_start();
-    WRAPPERS.iter().any(|wrapper| prompt.starts_with(wrapper))
+    CLIENT_PREFIXES.iter().any(|wrapper| prompt.starts_with(wrapper))
 }
 
-/// The blocks of a message, those of another shape left out.
-pub(super) fn blocks(content: Raw<'_>) -> Option<Vec<Block<'_>>> {
-    let blocks: Vec<Raw<'_>> = read(content)?;
-    Some(blocks.into_iter().filter_map(read).collect())
+/// The blocks of a message. Blocks of another format are left out.
+pub(super) fn parse_blocks(content: OptionalRaw<'_>) -> Option<Vec<TranscriptBlock<'_>>> {
+    let blocks: Vec<OptionalRaw<'_>> = parse_raw(content)?;
+    Some(blocks.into_iter().filter_map(parse_raw).collect())
 }
 
-/// A result, or nothing where it does not say of which call.
-pub(super) fn finished(block: &Block<'_>, beside: Raw<'_>, denial: Raw<'_>) -> Option<EventKind> {
-    let call = CallId::parse(text(block.tool_use_id)?).ok()?;
-    let beside: Beside<'_> = read(beside).unwrap_or_default();
-    let result = said(block.content).or_else(|| printed(&beside));
-    let status = status(block, &beside, denial, result.as_deref().unwrap_or_default());
-    let background = flag(beside.is_async) || beside.background_task_id.is_some();
+/// A finished call, or nothing if the result does not name its call.
+pub(super) fn finished_call(
+    block: &TranscriptBlock<'_>,
+    details: OptionalRaw<'_>,
+    denial: OptionalRaw<'_>,
+) -> Option<EventKind> {
+    let call = CallId::parse(raw_text(block.tool_use_id)?).ok()?;
+    let details: ResultDetails<'_> = parse_raw(details).unwrap_or_default();
+    let result = model_text(block.content).or_else(|| command_output(&details));
+    let status = result_status(block, &details, denial, result.as_deref().unwrap_or_default());
+    let background = raw_flag(details.is_async) || details.background_task_id.is_some();
     Some(EventKind::ToolFinished(ToolFinished {
         call: Some(call),
         status,
-        exit_code: exit_code(status, &beside, background, result.as_deref().unwrap_or_default()),
+        exit_code: command_exit_code(
+            status,
+            &details,
+            background,
+            result.as_deref().unwrap_or_default(),
+        ),
         result: result.map(Payload::Inline),
-        seen: seen(beside.file).into_iter().collect(),
+        seen: shown_lines(details.file).into_iter().collect(),
         background,
         ..ToolFinished::default()
     }))
 }
 
-fn status(block: &Block<'_>, beside: &Beside<'_>, denial: Raw<'_>, result: &str) -> Status {
-    let failed = flag(block.is_error);
-    if denial.is_some() || flag(beside.interrupted) || (failed && result.starts_with(REFUSED)) {
-        Status::Cancelled
+fn result_status(
+    block: &TranscriptBlock<'_>,
+    details: &ResultDetails<'_>,
+    denial: OptionalRaw<'_>,
+    result: &str,
+) -> CallStatus {
+    let failed = raw_flag(block.is_error);
+    if denial.is_some()
+        || raw_flag(details.interrupted)
+        || (failed && result.starts_with(REFUSED_PREFIX))
+    {
+        CallStatus::Cancelled
     } else if failed {
-        Status::Error
+        CallStatus::Error
     } else {
-        Status::Ok
+        CallStatus::Ok
     }
 }
 
-/// What the model was told.
-fn said(content: Raw<'_>) -> Option<String> {
-    text(content).or_else(|| {
+/// The text that the model received.
+fn model_text(content: OptionalRaw<'_>) -> Option<String> {
+    raw_text(content).or_else(|| {
         let texts: Vec<String> =
-            blocks(content)?.iter().filter_map(|block| text(block.text)).collect();
+            parse_blocks(content)?.iter().filter_map(|block| raw_text(block.text)).collect();
         Some(texts.join("\n"))
     })
 }
 
-/// What a command printed.
-fn printed(beside: &Beside<'_>) -> Option<String> {
-    let parts = [text(beside.stdout), text(beside.stderr)];
+/// The output of a command.
+fn command_output(details: &ResultDetails<'_>) -> Option<String> {
+    let parts = [raw_text(details.stdout), raw_text(details.stderr)];
     let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
     (!parts.is_empty()).then(|| parts.join("\n"))
 }
 
-/// The exit status of a command, where it is told: it stands before the output
-/// of one that failed, and one that did not has none to tell.
-fn exit_code(status: Status, beside: &Beside<'_>, background: bool, result: &str) -> Option<i64> {
+/// The exit status of a command, if it is in the transcript. The output of a failed command begins
+/// with it. A successful command does not report one.
+fn command_exit_code(
+    status: CallStatus,
+    details: &ResultDetails<'_>,
+    background: bool,
+    result: &str,
+) -> Option<i64> {
     match status {
-        Status::Error => {
-            let digits = result.strip_prefix(EXIT_CODE)?;
+        CallStatus::Error => {
+            let digits = result.strip_prefix(EXIT_CODE_PREFIX)?;
             let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
             digits.get(..end)?.parse().ok()
         }
-        Status::Ok => {
-            let ended = beside.stdout.is_some() && !background;
-            // Some programs end with 1 to say "nothing found".
-            (ended && beside.return_code_interpretation.is_none()).then_some(0)
+        CallStatus::Ok => {
+            let ended = details.stdout.is_some() && !background;
+            // Some programs exit with 1 to say "nothing found".
+            (ended && details.return_code_interpretation.is_none()).then_some(0)
         }
         _ => None,
     }
 }
 
-/// The part of a file that was shown.
-fn seen(file: Raw<'_>) -> Option<Seen> {
-    let shown: Shown<'_> = read(file)?;
-    let from: u64 = read(shown.start_line)?;
-    let lines: u64 = read(shown.num_lines).filter(|lines| *lines > 0)?;
+/// The lines of a file that were shown.
+fn shown_lines(file: OptionalRaw<'_>) -> Option<ShownLines> {
+    let shown: ShownFilePart<'_> = parse_raw(file)?;
+    let from: u64 = parse_raw(shown.start_line)?;
+    let lines: u64 = parse_raw(shown.num_lines).filter(|lines| *lines > 0)?;
     let to = from.checked_add(lines)?.checked_sub(1)?;
-    Some(Seen { path: text(shown.file_path)?, from, to, of: read(shown.total_lines) })
+    Some(ShownLines {
+        path: raw_text(shown.file_path)?,
+        from,
+        to,
+        of: parse_raw(shown.total_lines),
+    })
 }

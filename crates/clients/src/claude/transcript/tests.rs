@@ -1,10 +1,10 @@
-//! Small transcripts, in the shapes that the client writes.
+//! Tests with small transcripts in the format of the client.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// A line with what the client puts on every one of them.
+/// A line with the fields that the client writes on every line.
 fn line(mut value: Value) -> Value {
     let common = json!({"sessionId": "s-1", "cwd": "/project", "version": "2.1.325",
         "timestamp": "2026-01-31T12:00:00.000Z", "uuid": "u", "parentUuid": null});
@@ -27,15 +27,15 @@ fn calls(id: &str, tool: &str, input: &Value) -> Value {
         "content": [{"type": "tool_use", "id": id, "name": tool, "input": input}]}}))
 }
 
-fn returns(id: &str, content: &Value, is_error: bool, beside: &Value) -> Value {
+fn returns(id: &str, content: &Value, is_error: bool, details: &Value) -> Value {
     let mut line = says(&json!([{"type": "tool_result", "tool_use_id": id, "content": content,
         "is_error": is_error}]));
-    line["toolUseResult"] = beside.clone();
+    line["toolUseResult"] = details.clone();
     line
 }
 
 fn read_all(bytes: &[u8]) -> (Vec<Value>, SkippedLines) {
-    let mut transcript = Transcript::new(bytes, SessionId::parse("file").unwrap());
+    let mut transcript = ClaudeTranscript::new(bytes, SessionId::parse("file").unwrap());
     let events = transcript.by_ref().map(|event| serde_json::to_value(event.unwrap()).unwrap());
     (events.collect(), transcript.skipped())
 }
@@ -44,7 +44,7 @@ fn joined(lines: &[Value]) -> String {
     lines.iter().flat_map(|line| [line.to_string(), "\n".to_owned()]).collect()
 }
 
-/// The events of some lines, without the beginning and what all have.
+/// The events of these lines, without the first event and without the common fields.
 fn events(lines: &[Value]) -> Vec<Value> {
     let (mut events, skipped) = read_all(joined(lines).as_bytes());
     assert_eq!(skipped, SkippedLines::default());
@@ -63,7 +63,7 @@ fn events(lines: &[Value]) -> Vec<Value> {
 #[test]
 fn calls_and_results_become_events() {
     let bash = json!({"command": "ls", "description": "d"});
-    let told = events(&[
+    let reported = events(&[
         says(&json!("do it")),
         calls("c1", "Bash", &bash),
         returns(
@@ -92,7 +92,7 @@ fn calls_and_results_become_events() {
         ),
     ]);
     assert_eq!(
-        told,
+        reported,
         [
             json!({"event": "prompt_submitted", "source": "human", "text": "do it"}),
             json!({"event": "tool_proposed", "call": "c1", "tool": "Bash", "args": bash, "cwd": "/project"}),
@@ -115,24 +115,24 @@ fn calls_and_results_become_events() {
 }
 
 #[test]
-fn a_call_that_was_refused_or_broken_off_did_not_come_to_its_end() {
+fn a_refused_or_interrupted_call_is_cancelled() {
     let mut denied = returns("c1", &json!("needs approval"), true, &json!("Error: needs approval"));
     denied["toolDenialKind"] = json!("user-rejected");
     let older = returns("c1", &json!("The user doesn't want to proceed"), true, &Value::Null);
-    let broken = json!({"stdout": "a", "stderr": "", "interrupted": true});
-    for line in [denied, older, returns("c1", &json!("a"), false, &broken)] {
-        let told = events(&[line]);
-        assert_eq!(told[0]["status"], json!("cancelled"));
-        assert_eq!(told[0].get("exit_code"), None);
+    let interrupted = json!({"stdout": "a", "stderr": "", "interrupted": true});
+    for line in [denied, older, returns("c1", &json!("a"), false, &interrupted)] {
+        let reported = events(&[line]);
+        assert_eq!(reported[0]["status"], json!("cancelled"));
+        assert_eq!(reported[0].get("exit_code"), None);
     }
-    // One that found nothing ended with something else than 0.
+    // A command that found nothing did not exit with 0.
     let nothing = json!({"stdout": "", "returnCodeInterpretation": "No matches found"});
-    let told = events(&[returns("c1", &json!(""), false, &nothing)]);
-    assert_eq!((&told[0]["status"], told[0].get("exit_code")), (&json!("ok"), None));
+    let reported = events(&[returns("c1", &json!(""), false, &nothing)]);
+    assert_eq!((&reported[0]["status"], reported[0].get("exit_code")), (&json!("ok"), None));
 }
 
 #[test]
-fn what_the_client_says_in_a_persons_place_is_not_the_persons() {
+fn prompts_of_the_client_are_not_prompts_of_a_person() {
     let mut meta = says(&json!("context"));
     meta["isMeta"] = json!(true);
     let mut summary = says(&json!("This session is being continued"));
@@ -142,7 +142,7 @@ fn what_the_client_says_in_a_persons_place_is_not_the_persons() {
             "attachment": {"type": "queued_command", "prompt": prompt}}))
     };
     let other = line(json!({"type": "attachment", "attachment": {"type": "date", "date": "x"}}));
-    let told = events(&[
+    let reported = events(&[
         meta,
         summary,
         other,
@@ -153,13 +153,14 @@ fn what_the_client_says_in_a_persons_place_is_not_the_persons() {
         queued("and the tests"),
         says(&json!([{"type": "text", "text": "look"}, {"type": "image", "source": {}}])),
     ]);
-    let sources: Vec<&str> = told.iter().map(|event| event["source"].as_str().unwrap()).collect();
+    let sources: Vec<&str> =
+        reported.iter().map(|event| event["source"].as_str().unwrap()).collect();
     assert_eq!(sources, ["harness", "harness", "harness", "harness", "human", "human"]);
-    assert_eq!(told[5]["text"], json!("look"));
+    assert_eq!(reported[5]["text"], json!("look"));
 }
 
 #[test]
-fn sub_agents_act_under_their_own_names() {
+fn sub_agents_have_their_own_actor_ids() {
     let mut task = says(&json!("sub prompt"));
     let mut call = calls("c1", "Bash", &json!({"command": "ls"}));
     let mut result = returns("c1", &json!("a"), false, &Value::Null);
@@ -167,52 +168,52 @@ fn sub_agents_act_under_their_own_names() {
         line["isSidechain"] = json!(true);
         line["agentId"] = json!("a7309");
     }
-    let told = events(&[task, call, result]);
-    assert!(told.iter().all(|event| event["actor"] == json!("a7309")), "{told:?}");
-    assert_eq!(told[0]["source"], json!("harness"));
+    let reported = events(&[task, call, result]);
+    assert!(reported.iter().all(|event| event["actor"] == json!("a7309")), "{reported:?}");
+    assert_eq!(reported[0]["source"], json!("harness"));
 }
 
 #[test]
-fn usage_is_told_once_and_the_end_of_a_turn_when_something_follows() {
+fn usage_is_reported_once_and_the_end_of_a_turn_with_the_next_entry() {
     let answer = |id: &str, stop: Value, text: &str| {
         line(json!({"type": "assistant", "message": {"id": id, "model": "claude-x",
             "stop_reason": stop, "content": [{"type": "text", "text": text}],
             "usage": {"input_tokens": 5, "cache_read_input_tokens": 6, "output_tokens": 7}}}))
     };
-    let told = events(&[
+    let reported = events(&[
         answer("m1", json!("end_turn"), "a"),
         answer("m1", json!("end_turn"), "b"),
         says(&json!("go on")),
         answer("m2", json!("end_turn"), "c"),
     ]);
-    let kinds: Vec<&str> = told.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    let kinds: Vec<&str> = reported.iter().map(|event| event["event"].as_str().unwrap()).collect();
     let turn = ["usage_reported", "stop_proposed"];
     assert_eq!(kinds, [&turn[..], &["prompt_submitted"], &turn].concat());
     assert_eq!(
-        told[0],
+        reported[0],
         json!({"event": "usage_reported", "request": "m1", "model": "claude-x", "input": 5,
             "cache_read": 6, "output": 7})
     );
 }
 
 #[test]
-fn a_compaction_says_what_it_freed() {
+fn a_compaction_reports_the_freed_tokens() {
     let boundary = |metadata: Value| {
         line(json!({"type": "system", "subtype": "compact_boundary", "content": "…",
             "compactMetadata": metadata}))
     };
-    let told = events(&[
+    let reported = events(&[
         boundary(json!({"trigger": "auto", "preTokens": 150_000, "postTokens": 20_000})),
         boundary(json!({"preTokens": 10, "postTokens": 20})),
         boundary(json!("?")),
         line(json!({"type": "system", "subtype": "local_command", "content": "…"})),
     ]);
-    let freed: Vec<&Value> = told.iter().map(|event| &event["freed"]).collect();
+    let freed: Vec<&Value> = reported.iter().map(|event| &event["freed"]).collect();
     assert_eq!(freed, [&json!(130_000), &json!(0), &Value::Null]);
 }
 
 #[test]
-fn what_cannot_be_read_is_counted_and_passed_over() {
+fn unreadable_lines_are_counted_and_skipped() {
     let good = format!("{}\n", says(&json!("hello")));
     let odd = [
         json!({"type": "user"}),
@@ -229,26 +230,26 @@ fn what_cannot_be_read_is_counted_and_passed_over() {
     bytes.extend(good.as_bytes());
     bytes.extend(b"{\"type\":\"assi");
     let (events, skipped) = read_all(&bytes);
-    assert_eq!(skipped, SkippedLines { torn: 5, long: 0, odd: 6 });
+    assert_eq!(skipped, SkippedLines { invalid: 5, too_long: 0, unexpected: 6 });
     let texts: Vec<&Value> = events.iter().filter_map(|event| event.get("text")).collect();
     assert_eq!(texts, [&json!("\u{fffd}"), &json!("hello")]);
     assert_eq!(events.last().unwrap()["session"], json!("file"));
 }
 
 #[test]
-fn arguments_that_are_none_stay_text() {
+fn invalid_arguments_stay_text() {
     let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
     let call = calls("c1", "T", &json!("DEEP")).to_string();
     let (events, skipped) = read_all(call.replace("\"DEEP\"", &deep).as_bytes());
-    assert_eq!((skipped.odd, skipped.torn), (0, 0));
+    assert_eq!((skipped.unexpected, skipped.invalid), (0, 0));
     assert_eq!(events[1]["args_text"], json!(deep));
     let (events, _) = read_all(calls("c1", "T", &json!([1])).to_string().as_bytes());
     assert_eq!(events[1]["args_text"], json!("[1]"));
 }
 
 #[test]
-fn a_line_without_end_takes_no_memory() {
-    /// As many letters as one likes, then a line.
+fn an_endless_line_is_not_buffered() {
+    /// `left` bytes without a newline, then the last lines.
     struct Endless {
         left: u64,
         last: io::Cursor<Vec<u8>>,
@@ -266,8 +267,8 @@ fn a_line_without_end_takes_no_memory() {
     }
     let last = io::Cursor::new(format!("\n{}\n", says(&json!("hello"))).into_bytes());
     let source = io::BufReader::with_capacity(1 << 20, Endless { left: 80 << 20, last });
-    let mut transcript = Transcript::new(source, SessionId::parse("file").unwrap());
+    let mut transcript = ClaudeTranscript::new(source, SessionId::parse("file").unwrap());
     assert_eq!(transcript.by_ref().count(), 2);
-    assert_eq!(transcript.skipped(), SkippedLines { torn: 0, long: 1, odd: 0 });
+    assert_eq!(transcript.skipped(), SkippedLines { invalid: 0, too_long: 1, unexpected: 0 });
     assert!(transcript.line.capacity() < 1 << 20);
 }

@@ -1,65 +1,75 @@
-//! The hooks of the toy: `{"at": "call", "session": …, "tool": …, "args": {…}}` in, and
-//! `{"answer": "no", "why": …}` out. It can neither block a stop nor ask its person.
+//! The hook format of the toy client: the payload is `{"at": "call", "session": …, "tool": …,
+//! "args": {…}}` and the answer `{"answer": "no", "why": …}`. It can't block a stop and can't ask
+//! its user.
 
 use jackline_clients::dialect::{
-    Abilities, AnswerTexts, Dialect, HookCall, HookPayload, HookReply, HookReport, Malformed,
-    Moment,
+    AnswerTexts, ClientAbilities, Dialect, HookCall, HookMoment, HookPayload, HookReply,
+    HookReport, PayloadError,
 };
+use jackline_clients::hook_environment::HookEnvironment;
 use jackline_clients::payload::PayloadFields;
-use jackline_clients::surroundings::Surroundings;
 use jackline_engine::{
-    ActorId, Arguments, CallId, Decision, Event, EventId, EventKind, Payload, SessionId,
-    SessionStarted, Status, StopProposed, ToolFinished, ToolName, ToolProposed, Verdict,
+    ActorId, Arguments, CallId, CallStatus, Decision, Event, EventId, EventKind, Payload,
+    SessionId, SessionStarted, StopProposed, ToolFinished, ToolName, ToolProposed, Verdict,
 };
-use jackline_runtime::WAITS_FOR_PERSON;
+use jackline_runtime::WAITS_FOR_PERSON_TEXT;
 use serde_json::{Map, Value, json};
 
-/// The fields that no event takes.
+/// The fields that no event uses.
 const IGNORED: [&str; 1] = ["at"];
 
-/// A tool at whose name the translation panics.
+/// The translation panics for a tool of this name.
 const CRASHES: &str = "crash";
 
-/// A tool at whose name the translation never ends.
+/// The translation never ends for a tool of this name.
 const HANGS: &str = "hang";
 
 pub(super) struct ToyDialect;
 
 impl Dialect for ToyDialect {
-    fn abilities(&self) -> Abilities {
-        Abilities { blocks_stops: false, replaces_outputs: false }
+    fn abilities(&self) -> ClientAbilities {
+        ClientAbilities { blocks_stops: false, replaces_outputs: false }
     }
 
-    fn surroundings(&self) -> Surroundings {
-        Surroundings::of_process(None, false)
+    fn read_environment(&self) -> HookEnvironment {
+        HookEnvironment::of_process(None, false)
     }
 
-    fn parse(&self, input: &[u8], _: &Surroundings) -> Result<HookPayload, Malformed> {
+    fn parse_payload(
+        &self,
+        input: &[u8],
+        _: &HookEnvironment,
+    ) -> Result<HookPayload, PayloadError> {
         let mut fields = PayloadFields::parse(input)?;
-        let (hook, moment) = match fields.text("at").as_deref() {
-            Some("start") => ("start", Moment::Report),
-            Some("call") => ("call", Moment::BeforeCall),
-            Some("done") => ("done", Moment::Report),
-            Some("stop") => ("stop", Moment::Stop),
-            Some(_) => ("", Moment::Unknown),
-            None => return Err(Malformed::Missing("at")),
+        let (hook, moment) = match fields.take_text("at").as_deref() {
+            Some("start") => ("start", HookMoment::Other),
+            Some("call") => ("call", HookMoment::BeforeCall),
+            Some("done") => ("done", HookMoment::Other),
+            Some("stop") => ("stop", HookMoment::Stop),
+            Some(_) => ("", HookMoment::Unrecognised),
+            None => return Err(PayloadError::Missing("at")),
         };
-        let session = fields.text("session").and_then(|session| SessionId::parse(session).ok());
+        let session =
+            fields.take_text("session").and_then(|session| SessionId::parse(session).ok());
         let call = HookCall { hook, moment, session, stop_blocked: false };
         Ok(HookPayload { call, fields })
     }
 
-    fn translate(&self, payload: HookPayload, at: &Surroundings) -> Result<HookReport, Malformed> {
+    fn translate_payload(
+        &self,
+        payload: HookPayload,
+        at: &HookEnvironment,
+    ) -> Result<HookReport, PayloadError> {
         let HookPayload { call, mut fields } = payload;
-        let session = call.session.ok_or(Malformed::Missing("session"))?;
-        let id = fields.text("id");
+        let session = call.session.ok_or(PayloadError::Missing("session"))?;
+        let id = fields.take_text("id");
         let call_id = id.as_ref().and_then(|id| CallId::parse(id).ok());
-        // Hooks may be installed twice, and are then asked twice: the second gets the answer of
-        // the first.
-        let event_id = id.filter(|_| call.moment == Moment::BeforeCall);
+        // If our hooks are installed twice, the client calls us twice. The second call gets the
+        // answer of the first.
+        let event_id = id.filter(|_| call.moment == HookMoment::BeforeCall);
         let kind: EventKind = match call.moment {
-            Moment::BeforeCall => {
-                let tool = fields.text("tool").ok_or(Malformed::Missing("tool"))?;
+            HookMoment::BeforeCall => {
+                let tool = fields.take_text("tool").ok_or(PayloadError::Missing("tool"))?;
                 match tool.as_str() {
                     CRASHES => panic!("the toy has a bug"),
                     HANGS => loop {
@@ -67,20 +77,20 @@ impl Dialect for ToyDialect {
                     },
                     _ => {}
                 }
-                let args = fields.object("args").ok_or(Malformed::Missing("args"))?;
+                let args = fields.take_object("args").ok_or(PayloadError::Missing("args"))?;
                 ToolProposed {
                     call: call_id,
-                    tool: ToolName::parse(tool).map_err(|_| Malformed::Missing("tool"))?,
+                    tool: ToolName::parse(tool).map_err(|_| PayloadError::Missing("tool"))?,
                     args: Arguments::Parsed(args),
                     ..ToolProposed::default()
                 }
                 .into()
             }
-            Moment::Stop => StopProposed::default().into(),
+            HookMoment::Stop => StopProposed::default().into(),
             _ if call.hook == "done" => ToolFinished {
                 call: call_id,
-                status: if fields.flag("failed") { Status::Error } else { Status::Ok },
-                result: fields.text("result").map(Payload::Inline),
+                status: if fields.flag("failed") { CallStatus::Error } else { CallStatus::Ok },
+                result: fields.take_text("result").map(Payload::Inline),
                 ..ToolFinished::default()
             }
             .into(),
@@ -98,33 +108,33 @@ impl Dialect for ToyDialect {
         Ok(report)
     }
 
-    fn render(&self, call: &HookCall, verdict: &Verdict, texts: AnswerTexts) -> HookReply {
+    fn render_verdict(&self, call: &HookCall, verdict: &Verdict, texts: AnswerTexts) -> HookReply {
         let mut map = Map::new();
         let texts_for_agent = texts.agent.into_iter().chain(verdict.context.clone());
         let mut why = texts_for_agent.collect::<Vec<String>>().join("\n\n");
-        if call.moment == Moment::BeforeCall && !verdict.lets_run() {
-            // The toy can't ask its person, so a question is a denial for now.
+        if call.moment == HookMoment::BeforeCall && !verdict.allows_run() {
+            // The toy can't ask its user, so a question is a denial for now.
             if verdict.decision == Decision::Ask {
-                why = format!("{why}\n-> {WAITS_FOR_PERSON}");
+                why = format!("{why}\n-> {WAITS_FOR_PERSON_TEXT}");
             }
             refuse(&mut map, &why);
         }
         if !texts.person.is_empty() {
             map.insert("person".to_owned(), json!(texts.person));
         }
-        HookReply::json(map)
+        HookReply::from_map(map)
     }
 
-    fn hold(&self, _: &HookCall, reason: &str) -> HookReply {
+    fn render_block(&self, _: &HookCall, reason: &str) -> HookReply {
         let mut map = Map::new();
         refuse(&mut map, reason);
-        HookReply::json(map)
+        HookReply::from_map(map)
     }
 
-    fn broken(&self, call: Option<&HookCall>, text: &str) -> HookReply {
+    fn render_fault(&self, call: Option<&HookCall>, text: &str) -> HookReply {
         match call {
-            Some(call) if call.moment == Moment::BeforeCall => self.hold(call, text),
-            Some(_) => HookReply::silence(),
+            Some(call) if call.moment == HookMoment::BeforeCall => self.render_block(call, text),
+            Some(_) => HookReply::empty(),
             None => HookReply::refusal(text),
         }
     }

@@ -1,19 +1,21 @@
-//! The settings of the toy: one line for each hook, in `.toy`.
+//! The settings of the toy client: one line for each hook, in `.toy`.
 
 use std::path::{Path, PathBuf};
 
-use jackline_clients::hook_line::{program_of, sealed_line};
-use jackline_clients::installation::{HookEntry, Installation, LocationError, Scope, ServerFile};
+use jackline_clients::hook_line::{parse_program, sealed_command};
+use jackline_clients::installation::{
+    HookEntry, InstallScope, Installation, LocationError, McpServerFile,
+};
 use jackline_clients::settings_text::SettingsError;
-use jackline_clients::version::Version;
+use jackline_clients::version::ClientVersion;
 use serde_json::{Value, json};
 
 use super::NAME;
 
-/// The version that was tried.
-const TRIED: Version = Version(1, 0, 0);
+/// The tested version.
+const TRIED: ClientVersion = ClientVersion(1, 0, 0);
 
-/// The reason where the line gets no answer.
+/// The reason if the hook gives no answer.
 const BROKEN: &str = "the guard is broken";
 
 /// A line that switches all hooks off.
@@ -22,37 +24,37 @@ const OFF: &str = "off";
 pub(super) struct ToyInstallation;
 
 impl Installation for ToyInstallation {
-    fn tried_version(&self) -> Version {
+    fn tested_version(&self) -> ClientVersion {
         TRIED
     }
 
-    fn shuts_since(&self) -> Option<Version> {
+    fn fails_closed_since(&self) -> Option<ClientVersion> {
         None
     }
 
-    fn settings_file(&self, project: &Path, _: Scope) -> Result<PathBuf, LocationError> {
+    fn settings_file(&self, project: &Path, _: InstallScope) -> Result<PathBuf, LocationError> {
         Ok(project.join(".toy"))
     }
 
-    fn owner_settings(&self) -> Vec<PathBuf> {
+    fn administrator_settings(&self) -> Vec<PathBuf> {
         Vec::new()
     }
 
-    fn hooks_for(&self, _: Version, program: &str) -> Vec<HookEntry> {
+    fn hooks_for(&self, _: ClientVersion, program: &str) -> Vec<HookEntry> {
         let entry = |event| {
-            let handler = json!({ "command": sealed_line(program, NAME, BROKEN) });
+            let handler = json!({ "command": sealed_command(program, NAME, BROKEN) });
             HookEntry { event, matcher: None, handler }
         };
         ["start", "call", "stop"].map(entry).into()
     }
 
-    fn add(&self, text: &str, hooks: &[HookEntry]) -> Result<String, SettingsError> {
-        let others = self.remove(text, None)?;
+    fn add_hooks(&self, text: &str, hooks: &[HookEntry]) -> Result<String, SettingsError> {
+        let others = self.remove_hooks(text, None)?;
         let own = hooks.iter().map(|hook| format!("{} {}\n", hook.event, hook.command()));
         Ok(others + &own.collect::<String>())
     }
 
-    fn remove(&self, text: &str, _: Option<&str>) -> Result<String, SettingsError> {
+    fn remove_hooks(&self, text: &str, _: Option<&str>) -> Result<String, SettingsError> {
         let others = text.lines().filter(|line| own(line).is_none());
         Ok(others.flat_map(|line| [line, "\n"]).collect())
     }
@@ -62,22 +64,26 @@ impl Installation for ToyInstallation {
     }
 
     fn program_of(&self, handler: &Value) -> Option<String> {
-        program_of(handler.get("command")?.as_str()?, NAME)
+        parse_program(handler.get("command")?.as_str()?, NAME)
     }
 
     fn is_blank(&self, text: &str) -> bool {
         text.trim().is_empty()
     }
 
-    fn silenced_by(&self, text: &str) -> Option<&'static str> {
+    fn disabling_key(&self, text: &str) -> Option<&'static str> {
         text.lines().any(|line| line == OFF).then_some(OFF)
     }
 
-    fn ignored_for(&self, _: Option<Version>, _: &Path, _: &str) -> Vec<String> {
+    fn ignore_reasons(&self, _: Option<ClientVersion>, _: &Path, _: &str) -> Vec<String> {
         Vec::new()
     }
 
-    fn server_file(&self, _: &Path, _: Scope) -> Result<Option<ServerFile>, LocationError> {
+    fn server_file(
+        &self,
+        _: &Path,
+        _: InstallScope,
+    ) -> Result<Option<McpServerFile>, LocationError> {
         Ok(None)
     }
 
@@ -86,9 +92,9 @@ impl Installation for ToyInstallation {
     }
 }
 
-/// The hook in a line of the settings, where it is ours.
+/// The hook in a line of the settings, if the hook is ours.
 fn own(line: &str) -> Option<(String, Value)> {
     let (event, command) = line.split_once(' ')?;
-    program_of(command, NAME)?;
+    parse_program(command, NAME)?;
     Some((event.to_owned(), json!({ "command": command })))
 }

@@ -1,4 +1,4 @@
-//! The program of the toy, which is a shell that a model never drives.
+//! The program of the toy client. It is a shell, and no model drives it.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,11 +9,11 @@ use serde_json::json;
 pub(super) struct ToyLive;
 
 impl LiveClient for ToyLive {
-    fn how_to_install(&self) -> &'static str {
+    fn install_command(&self) -> &'static str {
         "make toy"
     }
 
-    fn headless(&self, command: &mut Command, run: &HeadlessRun<'_>) {
+    fn configure_run(&self, command: &mut Command, run: &HeadlessRun<'_>) {
         command.env("TOY_MODEL", run.model_url).args(["-c", run.prompt]);
     }
 
@@ -21,7 +21,7 @@ impl LiveClient for ToyLive {
         "all"
     }
 
-    fn reading_tools(&self) -> &'static str {
+    fn read_only_tools(&self) -> &'static str {
         "read"
     }
 

@@ -1,15 +1,15 @@
-//! Functions, methods and macros.
+//! Parses functions, methods and macros.
 
-use jackline_engine::expr::{Function, Macro, Node, Question, Test};
-use jackline_engine::nearest;
+use jackline_engine::expr::{ExprFunction, ExprMacro, ExprNode, PathQuestion, TextTest};
+use jackline_engine::nearest_name;
 
-use super::{Kind, Operand, Parser, Token, Wrong};
+use super::{ConditionError, ConditionParser, ConditionToken, Operand, OperandType};
 use crate::cel::pattern;
 
-/// Functions that stand before their value.
+/// Functions that are written before their value.
 const FUNCTIONS: &[&str] = &["has", "size", "int", "string", "exists", "ignored"];
 
-/// Functions and macros that stand behind it.
+/// Functions and macros that are written after their value.
 const METHODS: &[&str] = &[
     "size",
     "startsWith",
@@ -24,7 +24,7 @@ const METHODS: &[&str] = &[
     "map",
 ];
 
-/// Words that CEL keeps for itself.
+/// Words that CEL reserves.
 const RESERVED: &[&str] = &[
     "as",
     "break",
@@ -46,213 +46,278 @@ const RESERVED: &[&str] = &[
     "while",
 ];
 
-impl Parser {
-    /// What begins with a name: a function, a constant or a variable.
-    pub(super) fn name(&mut self, name: &str) -> Result<Operand, Wrong> {
-        let at = self.at();
+impl ConditionParser {
+    /// Parses a part that starts with a name: a function, a constant or a variable.
+    pub(super) fn parse_name(&mut self, name: &str) -> Result<Operand, ConditionError> {
+        let at = self.offset();
         if RESERVED.contains(&name) || name == "not" {
             return Err(self.unexpected("a value"));
         }
         self.skip();
-        if self.accept("(") { self.function(name, at) } else { self.variable(name, at) }
+        if self.accept("(") { self.parse_function(name, at) } else { self.parse_variable(name, at) }
     }
 
-    fn function(&mut self, name: &str, at: usize) -> Result<Operand, Wrong> {
+    fn parse_function(&mut self, name: &str, at: usize) -> Result<Operand, ConditionError> {
         if !FUNCTIONS.contains(&name) {
-            return Err(unknown("function", name, at, FUNCTIONS, METHODS));
+            return Err(unknown_name_error("function", name, at, FUNCTIONS, METHODS));
         }
-        let of = self.expression()?;
-        self.close(name)?;
+        let of = self.parse_expression()?;
+        self.expect_end_of_arguments(name)?;
         match name {
-            "has" => self.has(of, at),
-            "size" => self.size(of, at),
+            "has" => self.parse_has(of, at),
+            "size" => self.parse_size(of, at),
             "int" => {
-                let fits = matches!(of.kind, Kind::Any | Kind::Number | Kind::Text);
-                let of = if fits { of } else { return Err(no_overload(name, of)) };
-                self.add(Node::Call(Function::Int, of.id), Kind::Number, at, &[of])
+                let fits = matches!(
+                    of.value_type,
+                    OperandType::Any | OperandType::Number | OperandType::Text
+                );
+                let of = if fits { of } else { return Err(type_error(name, of)) };
+                self.add_node(
+                    ExprNode::Call(ExprFunction::Int, of.id),
+                    OperandType::Number,
+                    at,
+                    &[of],
+                )
             }
             "string" => {
-                let fits = matches!(of.kind, Kind::Any | Kind::Bool | Kind::Number | Kind::Text);
-                let of = if fits { of } else { return Err(no_overload(name, of)) };
-                self.add(Node::Call(Function::String, of.id), Kind::Text, at, &[of])
+                let fits = matches!(
+                    of.value_type,
+                    OperandType::Any | OperandType::Bool | OperandType::Number | OperandType::Text
+                );
+                let of = if fits { of } else { return Err(type_error(name, of)) };
+                self.add_node(
+                    ExprNode::Call(ExprFunction::String, of.id),
+                    OperandType::Text,
+                    at,
+                    &[of],
+                )
             }
             _ => {
-                of.must_be(Kind::Text)?;
-                let question = Question::parse(name).unwrap_or(Question::Exists);
-                self.add(Node::Ask(question, of.id), Kind::Bool, at, &[of])
+                of.require_type(OperandType::Text)?;
+                let question = PathQuestion::parse(name).unwrap_or(PathQuestion::Exists);
+                self.add_node(ExprNode::Ask(question, of.id), OperandType::Bool, at, &[of])
             }
         }
     }
 
-    /// The end of the arguments; a comma means that there are too many.
-    fn close(&mut self, name: &str) -> Result<(), Wrong> {
-        if matches!(self.peek(), Token::Sign(",")) {
-            return Err(Wrong::new(self.at(), format!("`{name}` has too many arguments")));
+    /// Expects the end of the arguments. A comma means that there are too many.
+    fn expect_end_of_arguments(&mut self, name: &str) -> Result<(), ConditionError> {
+        if matches!(self.peek(), ConditionToken::Sign(",")) {
+            return Err(ConditionError::new(
+                self.offset(),
+                format!("`{name}` has too many arguments"),
+            ));
         }
         self.expect(")")
     }
 
-    fn has(&mut self, of: Operand, at: usize) -> Result<Operand, Wrong> {
-        if let Some(Node::Member(map, key)) = self.nodes.last() {
-            let asks = Node::Has(*map, key.clone());
+    fn parse_has(&mut self, of: Operand, at: usize) -> Result<Operand, ConditionError> {
+        if let Some(ExprNode::Member(map, key)) = self.nodes.last() {
+            let node = ExprNode::Has(*map, key.clone());
             self.nodes.pop();
-            self.nodes.push(asks);
-            return Ok(Operand { kind: Kind::Bool, at, ..of });
+            self.nodes.push(node);
+            return Ok(Operand { value_type: OperandType::Bool, offset: at, ..of });
         }
-        Err(Wrong::new(of.at, "`has` asks for a key of a map")
+        Err(ConditionError::new(of.offset, "`has` needs a key of a map")
             .hint("write it as has(args.content)"))
     }
 
-    fn size(&mut self, of: Operand, at: usize) -> Result<Operand, Wrong> {
-        if matches!(of.kind, Kind::Null | Kind::Bool | Kind::Number) {
-            return Err(no_overload("size", of));
+    fn parse_size(&mut self, of: Operand, at: usize) -> Result<Operand, ConditionError> {
+        if matches!(of.value_type, OperandType::Null | OperandType::Bool | OperandType::Number) {
+            return Err(type_error("size", of));
         }
-        self.add(Node::Call(Function::Size, of.id), Kind::Number, at, &[of])
+        self.add_node(ExprNode::Call(ExprFunction::Size, of.id), OperandType::Number, at, &[of])
     }
 
-    /// What stands behind a point: a key, a method or a macro.
-    pub(super) fn member(&mut self, of: Operand) -> Result<Operand, Wrong> {
-        let at = self.at();
-        let Token::Name(name) = self.peek().clone() else {
+    /// Parses the part after a dot: a key, a method or a macro.
+    pub(super) fn parse_member(&mut self, of: Operand) -> Result<Operand, ConditionError> {
+        let at = self.offset();
+        let ConditionToken::Name(name) = self.peek().clone() else {
             return Err(self.unexpected("a name"));
         };
         self.skip();
         if self.accept("(") {
-            return self.method(of, &name, at);
+            return self.parse_method(of, &name, at);
         }
         if name == "in" {
-            return Err(Wrong::new(at, "`in` can't be a key here").hint("write `[\"in\"]`"));
+            return Err(
+                ConditionError::new(at, "`in` can't be a key here").hint("write `[\"in\"]`")
+            );
         }
-        if !matches!(of.kind, Kind::Any | Kind::Map) {
-            let wrong = Wrong::new(at, format!("{} has no key `{name}`", of.kind.words()));
+        if !matches!(of.value_type, OperandType::Any | OperandType::Map) {
+            let wrong = ConditionError::new(
+                at,
+                format!("{} has no key `{name}`", of.value_type.describe()),
+            );
             return Err(match METHODS.iter().find(|method| **method == name) {
                 Some(method) => wrong.hint(format!("write `.{method}(…)`")),
                 None => wrong,
             });
         }
-        self.add(Node::Member(of.id, name), Kind::Any, of.at, &[of])
+        self.add_node(ExprNode::Member(of.id, name), OperandType::Any, of.offset, &[of])
     }
 
-    fn method(&mut self, of: Operand, name: &str, at: usize) -> Result<Operand, Wrong> {
+    fn parse_method(
+        &mut self,
+        of: Operand,
+        name: &str,
+        at: usize,
+    ) -> Result<Operand, ConditionError> {
         if let Some(what) = named_macro(name) {
-            return self.each(what, of, name, at);
+            return self.parse_macro(what, of, name, at);
         }
         let test = match name {
             "size" => {
-                self.close(name)?;
-                return self.size(of, of.at);
+                self.expect_end_of_arguments(name)?;
+                return self.parse_size(of, of.offset);
             }
             "lowerAscii" => {
-                self.close(name)?;
-                receiver(of, name, at)?;
-                return self.add(Node::Call(Function::LowerAscii, of.id), Kind::Text, of.at, &[of]);
+                self.expect_end_of_arguments(name)?;
+                check_receiver(of, name, at)?;
+                return self.add_node(
+                    ExprNode::Call(ExprFunction::LowerAscii, of.id),
+                    OperandType::Text,
+                    of.offset,
+                    &[of],
+                );
             }
-            "matches" => return self.matches(of, at),
-            "startsWith" => Test::StartsWith,
-            "endsWith" => Test::EndsWith,
-            "contains" => Test::Contains,
-            _ => return Err(unknown("method", name, at, METHODS, FUNCTIONS)),
+            "matches" => return self.parse_matches(of, at),
+            "startsWith" => TextTest::StartsWith,
+            "endsWith" => TextTest::EndsWith,
+            "contains" => TextTest::Contains,
+            _ => return Err(unknown_name_error("method", name, at, METHODS, FUNCTIONS)),
         };
-        receiver(of, name, at)?;
-        let argument = self.expression()?;
-        self.close(name)?;
-        argument.must_be(Kind::Text)?;
-        self.add(Node::Test(test, of.id, argument.id), Kind::Bool, of.at, &[of, argument])
+        check_receiver(of, name, at)?;
+        let argument = self.parse_expression()?;
+        self.expect_end_of_arguments(name)?;
+        argument.require_type(OperandType::Text)?;
+        self.add_node(
+            ExprNode::Test(test, of.id, argument.id),
+            OperandType::Bool,
+            of.offset,
+            &[of, argument],
+        )
     }
 
-    fn matches(&mut self, of: Operand, at: usize) -> Result<Operand, Wrong> {
-        receiver(of, "matches", at)?;
-        let pattern_at = self.at();
-        let Token::Text(text) = self.peek().clone() else {
-            return Err(Wrong::new(pattern_at, "the pattern of `matches` must be written out")
-                .hint("write it as matches(r\"^v[0-9]+$\")"));
+    fn parse_matches(&mut self, of: Operand, at: usize) -> Result<Operand, ConditionError> {
+        check_receiver(of, "matches", at)?;
+        let pattern_at = self.offset();
+        let ConditionToken::Text(text) = self.peek().clone() else {
+            return Err(ConditionError::new(
+                pattern_at,
+                "the pattern of `matches` must be a literal text",
+            )
+            .hint("write it as matches(r\"^v[0-9]+$\")"));
         };
         self.skip();
-        self.close("matches")?;
-        let pattern = pattern::compile(&text).map_err(|refused| Wrong {
-            at: pattern_at,
+        self.expect_end_of_arguments("matches")?;
+        let pattern = pattern::compile(&text).map_err(|refused| ConditionError {
+            offset: pattern_at,
             message: refused.message,
             hint: refused.hint.map(str::to_owned),
         })?;
-        self.add(Node::Matches(of.id, pattern), Kind::Bool, of.at, &[of])
+        self.add_node(ExprNode::Matches(of.id, pattern), OperandType::Bool, of.offset, &[of])
     }
 
-    fn each(&mut self, what: Macro, of: Operand, name: &str, at: usize) -> Result<Operand, Wrong> {
-        let Some(item) = of.kind.item() else {
-            return Err(Wrong::new(at, format!("{} has no items", of.kind.words())));
+    fn parse_macro(
+        &mut self,
+        what: ExprMacro,
+        of: Operand,
+        name: &str,
+        at: usize,
+    ) -> Result<Operand, ConditionError> {
+        let Some(item) = of.value_type.item_type() else {
+            return Err(ConditionError::new(
+                at,
+                format!("{} has no items", of.value_type.describe()),
+            ));
         };
-        let Token::Name(local) = self.peek().clone() else {
+        let ConditionToken::Name(local) = self.peek().clone() else {
             return Err(self
                 .unexpected("a name for the item")
                 .hint(format!("write it as argv.{name}(a, a == \"-f\")")));
         };
         if RESERVED.contains(&local.as_str()) || ["true", "false", "null"].contains(&local.as_str())
         {
-            return Err(Wrong::new(self.at(), format!("`{local}` can't be the name of an item")));
+            return Err(ConditionError::new(
+                self.offset(),
+                format!("`{local}` can't be the name of an item"),
+            ));
         }
         self.skip();
         self.expect(",")?;
         self.locals.push((local, item));
-        let body = self.expression();
+        let body = self.parse_expression();
         self.locals.pop();
         let body = body?;
-        self.close(name)?;
+        self.expect_end_of_arguments(name)?;
         let kind = match what {
-            Macro::Map if body.kind == Kind::Text => Kind::Texts,
-            Macro::Map => Kind::List,
+            ExprMacro::Map if body.value_type == OperandType::Text => OperandType::Texts,
+            ExprMacro::Map => OperandType::List,
             _ => {
-                body.must_be(Kind::Bool)?;
+                body.require_type(OperandType::Bool)?;
                 match what {
-                    Macro::Filter if item == Kind::Text => Kind::Texts,
-                    Macro::Filter => Kind::List,
-                    _ => Kind::Bool,
+                    ExprMacro::Filter if item == OperandType::Text => OperandType::Texts,
+                    ExprMacro::Filter => OperandType::List,
+                    _ => OperandType::Bool,
                 }
             }
         };
-        self.add(Node::Each(what, of.id, body.id), kind, of.at, &[of, body])
+        self.add_node(ExprNode::Each(what, of.id, body.id), kind, of.offset, &[of, body])
     }
 }
 
-fn named_macro(name: &str) -> Option<Macro> {
+fn named_macro(name: &str) -> Option<ExprMacro> {
     Some(match name {
-        "exists" => Macro::Exists,
-        "all" => Macro::All,
-        "exists_one" => Macro::ExistsOne,
-        "filter" => Macro::Filter,
-        "map" => Macro::Map,
+        "exists" => ExprMacro::Exists,
+        "all" => ExprMacro::All,
+        "exists_one" => ExprMacro::ExistsOne,
+        "filter" => ExprMacro::Filter,
+        "map" => ExprMacro::Map,
         _ => return None,
     })
 }
 
 /// Refuses a method of texts on anything else.
-fn receiver(of: Operand, name: &str, at: usize) -> Result<(), Wrong> {
-    if matches!(of.kind, Kind::Any | Kind::Text) {
+fn check_receiver(of: Operand, name: &str, at: usize) -> Result<(), ConditionError> {
+    if matches!(of.value_type, OperandType::Any | OperandType::Text) {
         return Ok(());
     }
-    let wrong = Wrong::new(at, format!("{} has no `{name}`", of.kind.words()));
-    Err(match of.kind {
-        Kind::List | Kind::Texts if name == "contains" => wrong.hint("write `a in b`"),
-        Kind::List | Kind::Texts if name != "lowerAscii" => {
+    let wrong = ConditionError::new(at, format!("{} has no `{name}`", of.value_type.describe()));
+    Err(match of.value_type {
+        OperandType::List | OperandType::Texts if name == "contains" => {
+            wrong.hint("write `a in b`")
+        }
+        OperandType::List | OperandType::Texts if name != "lowerAscii" => {
             wrong.hint(format!("write `.exists(a, a.{name}(…))`"))
         }
         _ => wrong,
     })
 }
 
-fn no_overload(name: &str, of: Operand) -> Wrong {
-    Wrong::new(of.at, format!("`{name}` can't be used on {}", of.kind.words()))
+fn type_error(name: &str, of: Operand) -> ConditionError {
+    ConditionError::new(
+        of.offset,
+        format!("`{name}` can't be used on {}", of.value_type.describe()),
+    )
 }
 
-/// A name that is no function here; one of the `others` stands elsewhere.
-fn unknown(what: &str, name: &str, at: usize, known: &[&str], others: &[&str]) -> Wrong {
-    let wrong = Wrong::new(at, format!("there is no {what} `{name}`"));
+/// Creates the error for an unknown function or method. `others` are written in the other form.
+fn unknown_name_error(
+    what: &str,
+    name: &str,
+    at: usize,
+    known: &[&str],
+    others: &[&str],
+) -> ConditionError {
+    let wrong = ConditionError::new(at, format!("there is no {what} `{name}`"));
     if others.contains(&name) {
         let written =
             if what == "method" { format!("{name}(a)") } else { format!("a.{name}(…)") };
         return wrong.hint(format!("write it as `{written}`"));
     }
-    match nearest(name, known.iter().copied()) {
+    match nearest_name(name, known.iter().copied()) {
         Some(near) => wrong.hint(format!("did you mean `{near}`?")),
-        None => wrong.hint(format!("there are `{}`", known.join("`, `"))),
+        None => wrong.hint(format!("use one of `{}`", known.join("`, `"))),
     }
 }

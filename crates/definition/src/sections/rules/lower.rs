@@ -2,51 +2,51 @@
 
 use std::collections::BTreeMap;
 
-use jackline_engine::definition::{Effect, Rule, RuleScope, Rules};
+use jackline_engine::definition::{Rule, RuleEffect, RuleScope, Rules};
 use jackline_engine::expr::Expr;
-use jackline_engine::{Kind, Mode};
+use jackline_engine::{Mode, ToolKind};
 
 use super::examples::{ExampleTarget, examples};
 use super::{EFFECTS, LoweredRule, RULE, packs};
 use crate::cel;
-use crate::diagnostic::At;
-use crate::lower::Lowering;
-use crate::reader::Reader;
+use crate::diagnostic::SourcePosition;
+use crate::lower::LoweringState;
+use crate::reader::NodeReader;
 use crate::sections::mode::MODES;
 use crate::sections::modes;
-use crate::sections::tools::Tools;
+use crate::sections::tools::DeclaredTools;
 use crate::source::Origin;
-use crate::values::{command_words, tool_name};
+use crate::values::{read_command_words, read_tool_name};
 use crate::well_known;
-use crate::yaml::{Node, NodeValue};
+use crate::yaml::{YamlNode, YamlValue};
 
-/// The longest name of a rule.
-const NAME_BYTES_MAX: usize = 100;
+/// The maximum length of the name of a rule in bytes.
+const RULE_NAME_BYTES_MAX: usize = 100;
 
-/// Rules name tools, so they are lowered once all tools are known. Then `packs` and `modes` are
-/// applied to them.
-pub(crate) fn lower(lowering: &mut Lowering<'_>, reader: &mut Reader<'_>) {
+/// Lowers the rules after all tools are known, because rules name tools. Then applies `packs` and
+/// `modes` to the rules.
+pub(crate) fn lower(lowering: &mut LoweringState<'_>, reader: &mut NodeReader<'_>) {
     if let Some(node) = lowering.node("rules") {
         lowering.rules = rules(node, &lowering.tools, reader);
     }
     if let Some(node) = lowering.node("packs") {
-        lowering.idle = packs::switch(node, &mut lowering.rules, reader);
+        lowering.unused_pack_rules = packs::apply_packs(node, &mut lowering.rules, reader);
     }
-    let Lowering { definition, rules, idle, modes, .. } = lowering;
-    modes::set(modes, definition.mode, rules, idle, reader);
+    let LoweringState { definition, rules, unused_pack_rules: idle, modes, .. } = lowering;
+    modes::set_rule_modes(modes, definition.mode, rules, idle, reader);
     definition.rules = Rules::new(rules.iter().map(|lowered| lowered.rule.clone()).collect());
 }
 
-fn rules(node: &Node, tools: &Tools, reader: &mut Reader<'_>) -> Vec<LoweredRule> {
-    let mut names: BTreeMap<String, At> = BTreeMap::new();
+fn rules(node: &YamlNode, tools: &DeclaredTools, reader: &mut NodeReader<'_>) -> Vec<LoweredRule> {
+    let mut names: BTreeMap<String, SourcePosition> = BTreeMap::new();
     let mut rules = Vec::new();
     for item in reader.list(node, "`rules`") {
         let Some(lowered) = rule(item, tools, reader) else { continue };
         let name = lowered.rule.name.clone();
-        match names.insert(name, lowered.at) {
+        match names.insert(name, lowered.position) {
             Some(_) => {
                 let message = format!("two rules are named `{}`", lowered.rule.name);
-                reader.complain(lowered.at, message);
+                reader.report(lowered.position, message);
             }
             None => rules.push(lowered),
         }
@@ -57,17 +57,17 @@ fn rules(node: &Node, tools: &Tools, reader: &mut Reader<'_>) -> Vec<LoweredRule
 /// The keys of one rule.
 #[derive(Default)]
 struct RuleFields<'n> {
-    name: Option<&'n Node>,
-    tool: Option<&'n Node>,
-    command: Option<&'n Node>,
-    when: Option<&'n Node>,
-    effects: Vec<(&'n str, Effect, &'n Node)>,
-    instead: Option<&'n Node>,
-    mode: Option<&'n Node>,
-    examples: Option<&'n Node>,
+    name: Option<&'n YamlNode>,
+    tool: Option<&'n YamlNode>,
+    command: Option<&'n YamlNode>,
+    when: Option<&'n YamlNode>,
+    effects: Vec<(&'n str, RuleEffect, &'n YamlNode)>,
+    instead: Option<&'n YamlNode>,
+    mode: Option<&'n YamlNode>,
+    examples: Option<&'n YamlNode>,
 }
 
-fn fields<'n>(node: &'n Node, reader: &mut Reader<'_>) -> RuleFields<'n> {
+fn fields<'n>(node: &'n YamlNode, reader: &mut NodeReader<'_>) -> RuleFields<'n> {
     let mut fields = RuleFields::default();
     for (key, node) in reader.fields(node, &RULE) {
         match key {
@@ -87,15 +87,19 @@ fn fields<'n>(node: &'n Node, reader: &mut Reader<'_>) -> RuleFields<'n> {
     fields
 }
 
-fn rule(node: &Node, tools: &Tools, reader: &mut Reader<'_>) -> Option<LoweredRule> {
+fn rule(
+    node: &YamlNode,
+    tools: &DeclaredTools,
+    reader: &mut NodeReader<'_>,
+) -> Option<LoweredRule> {
     let fields = fields(node, reader);
-    if !matches!(node.value, NodeValue::Map(_) | NodeValue::Null) {
+    if !matches!(node.value, YamlValue::Map(_) | YamlValue::Null) {
         return None;
     }
     let name = match fields.name {
         Some(node) => name(node, reader),
         None => {
-            reader.complain(node.at, "a rule has a `name`");
+            reader.report(node.position, "a rule needs a `name`");
             None
         }
     };
@@ -109,15 +113,15 @@ fn rule(node: &Node, tools: &Tools, reader: &mut Reader<'_>) -> Option<LoweredRu
     let examples = match fields.examples {
         Some(examples) => self::examples(examples, effect.as_ref(), &target, reader),
         None => {
-            let hint = "show at least one call that it is about";
-            reader.complain_hint(node.at, "a rule has `examples`", hint);
+            let hint = "show at least one call that it matches";
+            reader.report_with_hint(node.position, "a rule needs `examples`", hint);
             Vec::new()
         }
     };
     let (_, effect, message) = effect?;
     let rule = Rule {
         name: name?,
-        origin: reader.origin(node.at).to_string(),
+        origin: reader.origin(node.position).to_string(),
         scope: scope?,
         commands: commands.map_or(Some(Vec::new()), |commands| commands)?,
         when: when.map_or(Some(None), |when| when.map(Some))?,
@@ -126,100 +130,121 @@ fn rule(node: &Node, tools: &Tools, reader: &mut Reader<'_>) -> Option<LoweredRu
         message,
         instead: instead.flatten().map(ToOwned::to_owned),
     };
-    let tool_at = fields.tool.map(|node| node.at);
-    let instead_at = fields.instead.map(|node| node.at);
-    Some(LoweredRule { rule, own_mode: mode, at: node.at, tool_at, instead_at, examples })
+    let tool_at = fields.tool.map(|node| node.position);
+    let instead_at = fields.instead.map(|node| node.position);
+    Some(LoweredRule {
+        rule,
+        own_mode: mode,
+        position: node.position,
+        tool_position: tool_at,
+        instead_position: instead_at,
+        examples,
+    })
 }
 
-/// The name of a rule. The name of a rule of a pack begins with the name of the pack.
-fn name(node: &Node, reader: &mut Reader<'_>) -> Option<String> {
+/// Reads the name of a rule. The name of a pack rule starts with the name of the pack.
+fn name(node: &YamlNode, reader: &mut NodeReader<'_>) -> Option<String> {
     let text = reader.text(node, "the name of a rule")?;
-    let fits = text.len() <= NAME_BYTES_MAX
+    let fits = text.len() <= RULE_NAME_BYTES_MAX
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "._/-".contains(c));
     if !fits {
         let shown: String = text.chars().take(40).collect();
-        let hint = format!("letters, digits, `.`, `_`, `/` and `-`, at most {NAME_BYTES_MAX}");
-        reader.complain_hint(node.at, format!("`{shown}` can't be the name of a rule"), hint);
+        let hint = format!(
+            "use letters, digits, `.`, `_`, `/` and `-`, at most {RULE_NAME_BYTES_MAX} characters"
+        );
+        reader.report_with_hint(
+            node.position,
+            format!("`{shown}` can't be the name of a rule"),
+            hint,
+        );
         return None;
     }
-    Some(match reader.origin(node.at) {
+    Some(match reader.origin(node.position) {
         Origin::Pack(pack) => format!("{pack}/{text}"),
         Origin::File(_) | Origin::Preset(_) => text.to_owned(),
     })
 }
 
-fn commands(node: &Node, reader: &mut Reader<'_>) -> Option<Vec<String>> {
-    let NodeValue::List(items) = &node.value else {
-        return command_words(node, "`command`", reader).map(|command| vec![command]);
+fn commands(node: &YamlNode, reader: &mut NodeReader<'_>) -> Option<Vec<String>> {
+    let YamlValue::List(items) = &node.value else {
+        return read_command_words(node, "`command`", reader).map(|command| vec![command]);
     };
     if items.is_empty() {
-        reader.complain(node.at, "`command` is empty");
+        reader.report(node.position, "`command` is empty");
         return None;
     }
     let lowered: Vec<_> =
-        items.iter().map(|item| command_words(item, "a command", reader)).collect();
+        items.iter().map(|item| read_command_words(item, "a command", reader)).collect();
     lowered.into_iter().collect()
 }
 
 fn scope(
-    node: Option<&Node>,
+    node: Option<&YamlNode>,
     has_command: bool,
-    tools: &Tools,
-    reader: &mut Reader<'_>,
+    tools: &DeclaredTools,
+    reader: &mut NodeReader<'_>,
 ) -> Option<RuleScope> {
     let Some(node) = node else {
-        return Some(if has_command { RuleScope::Kind(Kind::Exec) } else { RuleScope::Any });
+        return Some(if has_command { RuleScope::Kind(ToolKind::Exec) } else { RuleScope::Any });
     };
     let text = reader.text(node, "`tool`")?;
-    let (scope, kind) = if let Some(kind) = Kind::parse(text) {
+    let (scope, kind) = if let Some(kind) = ToolKind::parse(text) {
         (RuleScope::Kind(kind), kind)
     } else {
-        let known = tools.find(text).map(ToOwned::to_owned);
-        if known.is_none() && tools.is_closed() && Kind::well_known(text).is_none() {
+        let known = tools.declared_name(text).map(ToOwned::to_owned);
+        if known.is_none() && tools.is_closed() && ToolKind::well_known(text).is_none() {
             let common: Vec<&str> = well_known::names().collect();
             let all = tools.names().chain(common);
             let message = format!("this rule can never see `{text}`: no such tool is declared");
             let hint = reader
-                .meant(text, all, || "name a tool or a kind, or add it to `tools`".to_owned());
-            reader.complain_hint(node.at, message, hint);
+                .suggest(text, all, || "name a tool or a kind, or add it to `tools`".to_owned());
+            reader.report_with_hint(node.position, message, hint);
             return None;
         }
-        let name = known.unwrap_or_else(|| tool_name(text, node.at, reader));
+        let name = known.unwrap_or_else(|| read_tool_name(text, node.position, reader));
         let kind = tools.kind(&name);
         (RuleScope::Tool(name), kind)
     };
-    if has_command && kind != Kind::Exec {
+    if has_command && kind != ToolKind::Exec {
         let message = format!("`{text}` runs no command lines, so `command` would never match");
-        reader.complain_hint(node.at, message, "leave out `tool`, or name one of kind `exec`");
+        reader.report_with_hint(
+            node.position,
+            message,
+            "leave out `tool`, or name one of kind `exec`",
+        );
         return None;
     }
     Some(scope)
 }
 
-fn condition(node: &Node, reader: &mut Reader<'_>) -> Option<Expr> {
+fn condition(node: &YamlNode, reader: &mut NodeReader<'_>) -> Option<Expr> {
     let text = reader.text(node, "`when`")?;
-    match cel::lower(text) {
+    match cel::parse_condition(text) {
         Ok(condition) => Some(condition),
         Err(wrong) => {
-            let at = reader.inside(node, wrong.at);
+            let at = reader.position_in_text(node, wrong.offset);
             match wrong.hint {
-                Some(hint) => reader.complain_hint(at, wrong.message, hint),
-                None => reader.complain(at, wrong.message),
+                Some(hint) => reader.report_with_hint(at, wrong.message, hint),
+                None => reader.report(at, wrong.message),
             }
             None
         }
     }
 }
 
-/// The effect of a rule, with its word and its message.
+/// Reads the effect of a rule, with its word and its message.
 fn effect<'n>(
-    node: &Node,
-    given: &[(&'n str, Effect, &Node)],
-    reader: &mut Reader<'_>,
-) -> Option<(&'n str, Effect, String)> {
+    node: &YamlNode,
+    given: &[(&'n str, RuleEffect, &YamlNode)],
+    reader: &mut NodeReader<'_>,
+) -> Option<(&'n str, RuleEffect, String)> {
     if given.len() != 1 {
-        let message = format!("a rule says exactly one thing, not {}", given.len());
-        reader.complain_hint(node.at, message, "give it `deny`, `ask`, `warn` or `observe`");
+        let message = format!("a rule must have exactly one effect, not {}", given.len());
+        reader.report_with_hint(
+            node.position,
+            message,
+            "give it `deny`, `ask`, `warn` or `observe`",
+        );
     }
     let messages: Vec<_> = given
         .iter()

@@ -1,4 +1,4 @@
-//! Queries and facts keep their JSON form, and only a fitting fact is learned.
+//! Queries and facts have a stable JSON form, and only a matching fact is accepted.
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -13,15 +13,15 @@ use super::*;
 use crate::definition::StoredDefinition;
 use crate::digest::{Digest, Digest128};
 use crate::facts::{
-    CallView, DefinitionFile, FeedbackView, FileKind, NewDefinition, Now, Queries, Wants,
+    CallView, DefinitionFile, FeedbackView, FileDetails, FileKind, NewDefinition, Now, Queries,
 };
 use crate::time::Timestamp;
-use crate::verdict::{Observed, Severity};
+use crate::verdict::{FeedbackObservation, Severity};
 
 const ZERO: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-fn tracked() -> Vec<Tracked> {
-    vec![Tracked { path: "a".to_owned(), look: u64::MAX }]
+fn tracked() -> Vec<TrackedFile> {
+    vec![TrackedFile { path: "a".to_owned(), stamp: u64::MAX }]
 }
 
 fn call() -> CallView {
@@ -41,30 +41,30 @@ fn view() -> FeedbackView {
     }
 }
 
-/// A query with its JSON form, and a fitting fact with its own.
-type Pair = (Query, Value, Fact, Value);
+/// A query with its JSON form, and a matching fact with its JSON form.
+type QueryFactPair = (Query, Value, Fact, Value);
 
 /// One pair for every query.
-fn pairs() -> Vec<Pair> {
+fn pairs() -> Vec<QueryFactPair> {
     let mut pairs = pairs_about_files();
     pairs.extend(pairs_about_custom_guards());
     pairs.extend(pairs_about_definitions());
     pairs
 }
 
-fn pairs_about_files() -> Vec<Pair> {
+fn pairs_about_files() -> Vec<QueryFactPair> {
     let watched = BTreeMap::from([(
         "a".to_owned(),
-        WatchedFact { look: 7, sha256: Some(Digest::ZERO), by_person: true, ..Default::default() },
+        WatchedFact { stamp: 7, sha256: Some(Digest::ZERO), by_person: true, ..Default::default() },
     )]);
     let file = FileFact {
         bytes: 5,
         json: Some(true),
         real: Some("b".to_owned()),
-        look: Some(9),
+        stamp: Some(9),
         digest: Some(Digest128::of(b"x")),
         lines: Some(1),
-        ..FileFact::of(FileKind::File)
+        ..FileFact::without_details(FileKind::File)
     };
     let file_json = json!({"kind": "file", "bytes": 5, "json": true, "real": "b", "look": 9,
         "digest": Digest128::of(b"x"), "lines": 1});
@@ -72,7 +72,10 @@ fn pairs_about_files() -> Vec<Pair> {
     let files_json = json!([{"path": "a", "look": u64::MAX}]);
     vec![
         (
-            Query::File { path: "a".to_owned(), wants: Wants { json: true, contents: false } },
+            Query::File {
+                path: "a".to_owned(),
+                wants: FileDetails { json: true, contents: false },
+            },
             json!({"query": "file", "path": "a", "wants": {"json": true}}),
             Fact::File(file.clone()),
             json!({"fact": "file", "value": file_json.clone()}),
@@ -111,7 +114,7 @@ fn pairs_about_files() -> Vec<Pair> {
     ]
 }
 
-fn pairs_about_custom_guards() -> Vec<Pair> {
+fn pairs_about_custom_guards() -> Vec<QueryFactPair> {
     let (name, state) = ("p".to_owned(), "s".to_owned());
     let call_json = json!({"tool": "t", "args": {"a": [1, null]}, "carried": "c"});
     vec![
@@ -127,10 +130,10 @@ fn pairs_about_custom_guards() -> Vec<Pair> {
                 "deadline": null, "now": Timestamp::from_ms(0), "tool_call_count": 3,
                 "calls_since_feedback": 2, "calls_since_own_feedback": 1,
                 "recent_tool_calls": ["t"], "last_feedback": ["Deadline", "soon"]}}),
-            Fact::Feedback(FeedbackFact::Said {
+            Fact::Feedback(FeedbackFact::Message {
                 severity: Severity::Info,
                 summary: "s".to_owned(),
-                observations: vec![Observed {
+                observations: vec![FeedbackObservation {
                     category: "c".to_owned(),
                     description: "d".to_owned(),
                     evidence: None,
@@ -168,7 +171,7 @@ fn pairs_about_custom_guards() -> Vec<Pair> {
     ]
 }
 
-fn pairs_about_definitions() -> Vec<Pair> {
+fn pairs_about_definitions() -> Vec<QueryFactPair> {
     let new = NewDefinition {
         checksum: Digest::ZERO,
         files: vec![DefinitionFile {
@@ -231,8 +234,8 @@ fn an_unknown_field_or_name_is_an_error() {
     }
 }
 
-/// What is recalled of a query that a record says nothing about.
-fn found_nothing(query: &Query) -> Fact {
+/// The recorded answer to a query that found nothing.
+fn empty_answer(query: &Query) -> Fact {
     match query {
         Query::Watched { .. } => Fact::Watched(BTreeMap::new()),
         Query::Changed { .. } => Fact::Changed(BTreeMap::new()),
@@ -243,54 +246,54 @@ fn found_nothing(query: &Query) -> Fact {
 }
 
 #[test]
-fn only_a_fitting_fact_is_learned_and_it_is_recalled() {
+fn only_a_matching_fact_is_accepted_and_returned() {
     let pairs = pairs();
     for (query, ..) in &pairs {
         for (_, _, fact, _) in &pairs {
             let mut facts = Facts::at(Now::wall(Timestamp::from_ms(0)));
             let before = facts.clone();
-            let own = pairs.iter().any(|(asked, _, own, _)| {
-                asked.name() == query.name() && own.name() == fact.name()
+            let is_match = pairs.iter().any(|(other, _, answer, _)| {
+                other.name() == query.name() && answer.name() == fact.name()
             });
-            match facts.learn(query, fact.clone()) {
+            match facts.add_answer(query, fact.clone()) {
                 Ok(()) => {
-                    assert!(own, "{} learned {}", query.name(), fact.name());
-                    assert_eq!(facts.recall(query), *fact);
+                    assert!(is_match, "{} learned {}", query.name(), fact.name());
+                    assert_eq!(facts.recorded_answer(query), *fact);
                 }
                 Err(wrong) => {
-                    assert!(!own, "{wrong}");
+                    assert!(!is_match, "{wrong}");
                     assert_eq!(facts, before);
-                    assert_eq!(facts.recall(query), found_nothing(query));
+                    assert_eq!(facts.recorded_answer(query), empty_answer(query));
                 }
             }
         }
         let mut facts = Facts::at(Now::wall(Timestamp::from_ms(0)));
-        let wrong = facts.learn(query, Fact::Unknown).unwrap_err();
+        let wrong = facts.add_answer(query, Fact::Unknown).unwrap_err();
         assert!(wrong.to_string().contains(query.name()), "{wrong}");
     }
 }
 
 #[test]
-fn a_file_that_was_not_asked_about_is_refused() {
+fn a_file_that_was_not_queried_is_refused() {
     let mut facts = Facts::at(Now::wall(Timestamp::from_ms(0)));
     let found = BTreeMap::from([("b".to_owned(), WatchedFact::default())]);
     let query = Query::Watched { files: tracked(), since: None };
-    assert!(facts.learn(&query, Fact::Watched(found)).is_err());
+    assert!(facts.add_answer(&query, Fact::Watched(found)).is_err());
     assert_eq!(facts.watched, None);
 }
 
 #[test]
-fn one_file_is_asked_about_once_with_everything_that_is_wanted() {
+fn queries_about_one_file_are_merged() {
     let ask = |wants| Query::File { path: "f".to_owned(), wants };
     let (json, contents) =
-        (Wants { json: true, contents: false }, Wants { json: false, contents: true });
+        (FileDetails { json: true, contents: false }, FileDetails { json: false, contents: true });
     let mut queries = Queries::default();
-    queries.ask(ask(Wants::default()));
+    queries.ask(ask(FileDetails::default()));
     queries.ask(ask(contents));
     let mut facts = Facts::at(Now::wall(Timestamp::from_ms(0)));
-    let unknown = queries.clone().batch(&facts);
-    assert_eq!(unknown, [ask(contents)]);
-    let known = FileFact { json: Some(false), ..FileFact::of(FileKind::File) };
-    facts.learn(&ask(json), Fact::File(known)).unwrap();
-    assert_eq!(queries.batch(&facts), [ask(contents.and(json))]);
+    let without_facts = queries.clone().into_batch(&facts);
+    assert_eq!(without_facts, [ask(contents)]);
+    let fact = FileFact { json: Some(false), ..FileFact::without_details(FileKind::File) };
+    facts.add_answer(&ask(json), Fact::File(fact)).unwrap();
+    assert_eq!(queries.into_batch(&facts), [ask(contents.union(json))]);
 }

@@ -1,35 +1,39 @@
-//! What goes back to an agent whose context was compacted: what holds, and what
-//! is still missing, because neither survives a summary for sure.
+//! The feedback for an agent whose context was compacted: which constraints are in force, and what
+//! is still missing. A summary made by a model may lose both.
 
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::{Standing, feedback, word};
-use crate::definition::Checker;
+use super::{ContextStatus, build_feedback, level_word};
+use crate::definition::CompletionRequirement;
 use crate::guards::dirty::clean;
-use crate::guards::{Answers, Look};
+use crate::guards::{GuardAnswers, GuardInput};
 use crate::state::Override;
-use crate::verdict::{ContextLevel, Observed, Severity};
+use crate::verdict::{ContextLevel, FeedbackObservation, Severity};
 
-/// The name under which it speaks.
+/// The provider name of this feedback.
 const PROVIDER: &str = "Briefing";
 
-/// What to do where a briefing was written.
-const READ_IT: &str = "Read `.jackline/MISSION_BRIEFING.md`, then go on.";
+/// The suggestion where a briefing was written.
+const READ_IT: &str = "Read `.jackline/MISSION_BRIEFING.md`, then continue.";
 
-/// Tells the agent what it may have forgotten; nothing where there is nothing.
-pub(super) fn tell(look: Look<'_>, now: &Standing, answers: &mut Answers) {
-    let observed = |category: &str, description: String| Observed {
+/// Tells the agent what it may have forgotten, if there is anything to tell.
+pub(super) fn send_briefing(
+    input: GuardInput<'_>,
+    now: &ContextStatus,
+    answers: &mut GuardAnswers,
+) {
+    let observed = |category: &str, description: String| FeedbackObservation {
         category: category.to_string(),
         description,
         evidence: None,
     };
-    let mut observations: Vec<Observed> =
-        in_force(look).into_iter().map(|text| observed("in force", text)).collect();
-    observations.extend(unmet(look).into_iter().map(|text| observed("unmet", text)));
+    let mut observations: Vec<FeedbackObservation> =
+        list_in_force(input).into_iter().map(|text| observed("in force", text)).collect();
+    observations.extend(list_unmet(input).into_iter().map(|text| observed("unmet", text)));
     let briefed =
-        now.level >= ContextLevel::Compact || look.state.actors.fill(&look.event.actor).briefed;
+        now.level >= ContextLevel::Compact || input.state.actors.fill(&input.event.actor).briefed;
     if observations.is_empty() && !briefed {
         return;
     }
@@ -37,41 +41,47 @@ pub(super) fn tell(look: Look<'_>, now: &Standing, answers: &mut Answers) {
         && !now.outdated
         && let Some(pct) = now.pct
     {
-        observations.push(observed("context", format!("{}, {pct} %", word(now.level))));
+        observations.push(observed("context", format!("{}, {pct} %", level_word(now.level))));
     }
     let suggestions: &[&str] = if briefed { &[READ_IT] } else { &[] };
     let summary = match observations.as_slice() {
         [] => "The context was compacted.",
-        _ => "The context was compacted. This still holds:",
+        _ => "The context was compacted. This is still in force:",
     };
-    let mut said = feedback(look, PROVIDER, Severity::Warning, summary.to_string(), suggestions);
-    said.observations = observations;
-    answers.feedback.push(said);
+    let mut briefing =
+        build_feedback(input, PROVIDER, Severity::Warning, summary.to_string(), suggestions);
+    briefing.observations = observations;
+    answers.feedback.push(briefing);
 }
 
-/// What people and guards have put in force.
-fn in_force(look: Look<'_>) -> Vec<String> {
-    let now = look.clock.now();
-    let holds = |expires_at: Option<crate::Timestamp>| expires_at.is_none_or(|at| now < at);
-    let overrides = look.state.overrides.binding(now, look.state.epoch).map(Override::show);
-    let constraints = look.state.asks.in_force().filter(|it| holds(it.expires_at));
+/// Lists the constraints that people and guards have put in force.
+fn list_in_force(input: GuardInput<'_>) -> Vec<String> {
+    let now = input.clock.now();
+    let is_in_force = |expires_at: Option<crate::Timestamp>| expires_at.is_none_or(|at| now < at);
+    let overrides =
+        input.state.overrides.enforced(now, input.state.epoch).map(Override::to_constraint);
+    let constraints =
+        input.state.approvals.in_force().filter(|constraint| is_in_force(constraint.expires_at));
     constraints
         .chain(overrides)
-        .map(|it| format!("{} ({}): {}", it.id, it.scope, it.reason))
+        .map(|constraint| {
+            format!("{} ({}): {}", constraint.id, constraint.scope, constraint.reason)
+        })
         .collect()
 }
 
-/// What has to be true before the agent may stop, and is not. Guards that know
-/// of something add it here.
-pub(crate) fn unmet(look: Look<'_>) -> Vec<String> {
+/// Lists what must be true before the agent may stop and is not. A guard that demands something
+/// adds it here.
+pub(crate) fn list_unmet(input: GuardInput<'_>) -> Vec<String> {
     let mut unmet = Vec::new();
-    unmet.extend(look.state.paused.as_ref().map(|paused| {
+    unmet.extend(input.state.paused.as_ref().map(|paused| {
         let why = paused.why.as_deref().unwrap_or("no reason was given");
         format!("the session is paused: {why}")
     }));
-    unmet.extend(look.state.turn.missing.clone());
-    let demanded = look.definition.completion.as_ref().is_some_and(Checker::wants_clean);
-    unmet.extend(clean::check(look).filter(|_| demanded).map(|unclean| unclean.text()));
+    unmet.extend(input.state.turn.missing.clone());
+    let demanded =
+        input.definition.completion.as_ref().is_some_and(CompletionRequirement::wants_clean);
+    unmet.extend(clean::check_tests(input).filter(|_| demanded).map(|unclean| unclean.text()));
     unmet.dedup();
     unmet
 }

@@ -1,74 +1,75 @@
-//! A person wants the session to run under the definition as it is now.
+//! The control `reload`: a person wants the session to use the current definition file.
 
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use super::Futile;
+use super::ControlRefusal;
 use crate::facts::{NewDefinition, Queries, Query, ReloadFact};
-use crate::guards::Look;
-use crate::guards::protected::{is_suspected, watch_list};
+use crate::guards::GuardInput;
+use crate::guards::protected::{may_agent_write, watch_list};
 use crate::verdict::ViolationSubtype;
 
-/// Asks for the definition, then for what it protects.
-pub(super) fn needs(look: Look<'_>, queries: &mut Queries) {
-    match &look.facts.reload {
-        // A session begins with the definition as it is.
-        None if look.state.seq == 0 => {}
+/// Requests the definition, then the files that it protects.
+pub(super) fn request_facts(input: GuardInput<'_>, queries: &mut Queries) {
+    match &input.facts.reload {
+        // A new session starts with the current definition.
+        None if input.state.seq == 0 => {}
         None => queries.ask(Query::Reload),
-        Some(ReloadFact::New(new)) if look.facts.protects.is_none() => {
-            let files = new.newly_watched(look.definition, look.place);
+        Some(ReloadFact::New(new)) if input.facts.protects.is_none() => {
+            let files = new.newly_protected(input.definition, input.place);
             queries.ask(Query::Protect { files });
         }
         Some(_) => {}
     }
 }
 
-/// Why it would change nothing.
-pub(super) fn futile(look: Look<'_>) -> Option<Futile> {
-    match &look.facts.reload {
-        Some(ReloadFact::New(new)) => doubtful(look, new).map(|path| Futile {
+/// Returns why a reload is refused.
+pub(super) fn check_reload(input: GuardInput<'_>) -> Option<ControlRefusal> {
+    match &input.facts.reload {
+        Some(ReloadFact::New(new)) => find_suspect_file(input, new).map(|path| ControlRefusal {
             subtype: ViolationSubtype::ChangedDuringCall,
             message: format!(
-                "`{path}` was changed while a call was under way, and nobody can tell by whom; \
+                "`{path}` was changed while a call was running, so it is unknown who changed it; \
                  the definition in force stays"
             ),
-            correction: "once no call is open (`jackline status`), look at the file, make the \
-                         change again, and reload"
+            correction: "once no call is open (see `jackline status`), check the file, make the \
+                         change again, then reload"
                 .to_string(),
         }),
-        Some(ReloadFact::Broken { reason }) => Some(Futile {
+        Some(ReloadFact::Broken { reason }) => Some(ControlRefusal {
             subtype: ViolationSubtype::Definition,
             message: format!("{reason}; the definition in force stays"),
-            correction: "mend it (`jackline check`), then reload".to_string(),
+            correction: "fix it (`jackline check` shows the errors), then reload".to_string(),
         }),
-        None if look.state.seq > 0 => Some(Futile {
+        None if input.state.seq > 0 => Some(ControlRefusal {
             subtype: ViolationSubtype::Definition,
-            message: "nobody could look at the definition; the one in force stays".to_string(),
-            correction: "reload again".to_string(),
+            message: "the definition could not be read; the one in force stays".to_string(),
+            correction: "try to reload again".to_string(),
         }),
-        Some(ReloadFact::Same) | None => Some(Futile::now(
-            "the session runs under the definition as it is now".to_string(),
+        Some(ReloadFact::Same) | None => Some(ControlRefusal::no_effect(
+            "the session already uses the current definition".to_string(),
             "nothing to do; change the definition first",
         )),
     }
 }
 
-/// A file of the definition, as it was or as it would be, that is not what was
-/// seen last, although the agent may have been at work on files since. At the
-/// next gate it is given back as it was; so what it says now must not be obeyed.
-fn doubtful(look: Look<'_>, new: &NewDefinition) -> Option<String> {
-    let (state, place) = (look.state, look.place);
-    let compared = watch_list(place, look.definition);
-    let suspected = is_suspected(state);
-    let is_doubtful =
-        |path: &String| compared.contains(path) && (suspected || state.watched.is_damaged(path));
-    let is_other = |path: &str, now| state.watched.contents(path) != now;
+/// Returns a definition file, old or new, that differs from its last checked content although the
+/// agent may have been writing files since. The next gate restores such a file, so its current
+/// content must not be used.
+fn find_suspect_file(input: GuardInput<'_>, new: &NewDefinition) -> Option<String> {
+    let (state, place) = (input.state, input.place);
+    let compared = watch_list(place, input.definition);
+    let suspected = may_agent_write(state);
+    let is_doubtful = |path: &String| {
+        compared.contains(path) && (suspected || state.protected_files.is_damaged(path))
+    };
+    let is_other = |path: &str, now| state.protected_files.contents(path) != now;
     let written = new.files.iter().filter(|file| !file.by_person).filter_map(|file| {
-        let path = place.locate(&file.path, ".");
+        let path = place.resolve_path(&file.path, ".");
         is_other(&path, Some(file.sha256)).then_some(path)
     });
     let is_left = |path: &&String| new.files.iter().all(|file| file.path != **path);
-    let left = place.definition.iter().filter(is_left).map(|path| place.locate(path, "."));
+    let left = place.definition.iter().filter(is_left).map(|path| place.resolve_path(path, "."));
     let removed = left.filter(|path| is_other(path, None));
-    written.chain(removed).find(|path| !look.facts.is_off() && is_doubtful(path))
+    written.chain(removed).find(|path| !input.facts.is_off() && is_doubtful(path))
 }

@@ -1,5 +1,4 @@
-//! The completion check `clean`: changed code has to be tested before the agent
-//! may stop.
+//! The completion check `clean`: the agent must test changed code before it may stop.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
@@ -9,12 +8,12 @@ use alloc::string::{String, ToString};
 use crate::verdict::ViolationSubtype;
 use serde_json::{Value, json};
 
-use super::{State, TestsPassing};
-use crate::facts::{FileKind, Queries, Query, Wants};
-use crate::guards::Look;
+use super::{SessionState, TestsPassing};
+use crate::facts::{FileDetails, FileKind, Queries, Query};
+use crate::guards::GuardInput;
 
-/// How a project is tested, by a file at its root.
-const PROJECTS: [(&str, &str); 6] = [
+/// The test command of a project, by a file in its root directory.
+const PROJECT_TEST_COMMANDS: [(&str, &str); 6] = [
     ("Cargo.toml", "cargo test"),
     ("package.json", "npm test"),
     ("pyproject.toml", "pytest"),
@@ -23,58 +22,58 @@ const PROJECTS: [(&str, &str); 6] = [
     ("Makefile", "make test"),
 ];
 
-/// What is not in order.
+/// Why the tests of changed code do not pass the check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unclean {
-    why: Why,
-    /// What to run.
+pub(crate) struct UncleanCode {
+    reason: UncleanReason,
+    /// The test command to run.
     pub(crate) command: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Why {
+enum UncleanReason {
     Untested,
     Failing,
     Unknown,
 }
 
-impl Unclean {
-    /// What the agent is told.
+impl UncleanCode {
+    /// Returns the text for the agent.
     pub(crate) fn text(&self) -> String {
-        let run = |with: &str, without: &str| match &self.command {
+        let advise = |with: &str, without: &str| match &self.command {
             Some(command) => format!("{with}: `{command}`."),
             None => format!("{without}."),
         };
-        match self.why {
-            Why::Untested => format!(
-                "Code was changed, and no tests were run since. {}",
-                run("Run them now with", "Run the tests of this project now")
+        match self.reason {
+            UncleanReason::Untested => format!(
+                "Code was changed, but no tests ran since the last change. {}",
+                advise("Run them now with", "Run the tests of this project now")
             ),
-            Why::Failing => format!(
+            UncleanReason::Failing => format!(
                 "The tests fail. {}",
-                run("Mend that, then run them again with", "Mend that, then run them again")
+                advise("Fix them, then run them again with", "Fix them, then run them again")
             ),
-            Why::Unknown => format!(
-                "It can't be told whether the tests passed. {}",
-                run(
-                    "Run them by themselves, so that their exit status shows, with",
-                    "Run them by themselves, so that their exit status shows"
+            UncleanReason::Unknown => format!(
+                "Jackline cannot tell whether the tests passed. {}",
+                advise(
+                    "Run them as the only command, so that their exit status is visible, with",
+                    "Run them as the only command, so that their exit status is visible"
                 )
             ),
         }
     }
 
-    /// The exact objection.
+    /// Returns the subtype of the violation.
     pub(crate) fn subtype(&self) -> ViolationSubtype {
-        match self.why {
-            Why::Untested => ViolationSubtype::UntestedCode,
-            Why::Failing => ViolationSubtype::FailingTests,
-            Why::Unknown => ViolationSubtype::UnknownTests,
+        match self.reason {
+            UncleanReason::Untested => ViolationSubtype::UntestedCode,
+            UncleanReason::Failing => ViolationSubtype::FailingTests,
+            UncleanReason::Unknown => ViolationSubtype::UnknownTests,
         }
     }
 
-    /// What goes into the safety log.
-    pub(crate) fn details(&self, state: &State) -> BTreeMap<String, Value> {
+    /// Returns the details for the safety log.
+    pub(crate) fn details(&self, state: &SessionState) -> BTreeMap<String, Value> {
         let bits = state.dirty.summary();
         [
             ("code_modified", json!(bits.code_modified)),
@@ -90,48 +89,49 @@ impl Unclean {
     }
 }
 
-/// What is not in order; none where the agent may stop.
-pub(crate) fn check(look: Look<'_>) -> Option<Unclean> {
-    why(look.state).map(|why| Unclean { why, command: command(look) })
+/// Returns what the tests are missing, or `None` if the agent may stop.
+pub(crate) fn check_tests(input: GuardInput<'_>) -> Option<UncleanCode> {
+    unclean_reason(input.state)
+        .map(|why| UncleanCode { reason: why, command: suggested_command(input) })
 }
 
-fn why(state: &State) -> Option<Why> {
+fn unclean_reason(state: &SessionState) -> Option<UncleanReason> {
     let dirty = &state.dirty;
-    if state.in_flight.iter().any(|call| !call.asked && call.changes_code()) {
-        return Some(Why::Untested);
+    if state.in_flight.iter().any(|call| !call.needs_approval && call.changes_code()) {
+        return Some(UncleanReason::Untested);
     }
     if dirty.is_skipped() {
         return None;
     }
-    match dirty.tested() {
-        None => dirty.code.map(|_| Why::Untested),
+    match dirty.current_test_result() {
+        None => dirty.code.map(|_| UncleanReason::Untested),
         Some(TestsPassing::Yes) => None,
-        Some(TestsPassing::No) => Some(Why::Failing),
-        Some(TestsPassing::Unknown) => Some(Why::Unknown),
+        Some(TestsPassing::No) => Some(UncleanReason::Failing),
+        Some(TestsPassing::Unknown) => Some(UncleanReason::Unknown),
     }
 }
 
-/// Asks what the project is, where nobody has said how it is tested.
-pub(crate) fn ask(look: Look<'_>, queries: &mut Queries) {
-    if why(look.state).is_none() || told(look).is_some() {
+/// Asks which project files exist, if the test command is not known yet.
+pub(crate) fn ask_project_files(input: GuardInput<'_>, queries: &mut Queries) {
+    if unclean_reason(input.state).is_none() || known_test_command(input).is_some() {
         return;
     }
-    for (path, _) in PROJECTS {
-        if !look.facts.files.contains_key(path) {
-            queries.ask(Query::File { path: path.to_string(), wants: Wants::default() });
+    for (path, _) in PROJECT_TEST_COMMANDS {
+        if !input.facts.files.contains_key(path) {
+            queries.ask(Query::File { path: path.to_string(), wants: FileDetails::default() });
         }
     }
 }
 
-/// What to run: what was run before, else what the definition says.
-fn told(look: Look<'_>) -> Option<String> {
-    let declared = || look.definition.dirty_bits.tests.first().cloned();
-    look.state.dirty.command.clone().or_else(declared)
+/// Returns the last test command, or else the first one from the definition.
+fn known_test_command(input: GuardInput<'_>) -> Option<String> {
+    let declared = || input.definition.dirty_bits.tests.first().cloned();
+    input.state.dirty.command.clone().or_else(declared)
 }
 
-fn command(look: Look<'_>) -> Option<String> {
-    let is_there =
-        |path: &str| look.facts.files.get(path).is_some_and(|fact| fact.kind == FileKind::File);
-    let project = || PROJECTS.iter().find(|(path, _)| is_there(path));
-    told(look).or_else(|| project().map(|(_, command)| (*command).to_string()))
+fn suggested_command(input: GuardInput<'_>) -> Option<String> {
+    let exists =
+        |path: &str| input.facts.files.get(path).is_some_and(|fact| fact.kind == FileKind::File);
+    let project = || PROJECT_TEST_COMMANDS.iter().find(|(path, _)| exists(path));
+    known_test_command(input).or_else(|| project().map(|(_, command)| (*command).to_string()))
 }

@@ -1,104 +1,107 @@
-//! Which changes are changes of code.
+//! Decides which changed files count as code.
 
-use crate::checks::{Found, is_piped, runs};
+use crate::checks::{LocatedCheck, is_piped, runs_command};
 use crate::definition::Definition;
 use crate::guards::protected::paths::matches_pattern;
-use crate::guards::{Fold, reads};
-use crate::place::Target;
-use crate::proposal::{Proposal, Run, Touch};
-use crate::state::Changes;
+use crate::guards::{FoldInput, read_before_write};
+use crate::proposal::{FileTouch, Proposal, ProposedRun};
+use crate::session_location::PathTarget;
+use crate::state::ChangeCertainty;
 
-/// What is documentation everywhere.
+/// Patterns that are documentation in every project.
 const DOCS: [&str; 2] = ["**/*.md", "docs/**"];
 
-/// What a changed file is.
+/// The category of a changed file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Is {
+enum FileCategory {
     Code,
     Docs,
-    /// The guard's own, or outside of the workspace.
+    /// A file of Jackline itself, or one outside of the workspace.
     Neither,
 }
 
-/// Whether a call surely changes code, and whether documentation.
-pub(super) fn changed(
+/// Returns whether a call surely changes code, and whether it changes documentation.
+pub(super) fn surely_changed(
     definition: &Definition,
     proposal: &Proposal<'_>,
-    found: &[Found],
+    found: &[LocatedCheck],
 ) -> (bool, bool) {
-    if reads::changes(proposal) != Changes::Surely {
+    if read_before_write::expected_changes(proposal) != ChangeCertainty::Surely {
         return (false, false);
     }
-    if proposal.tool.kind.mutates() && !proposal.touches.iter().any(Touch::changes) {
-        // It writes, and nobody knows where.
+    if proposal.tool.kind.mutates() && !proposal.touches.iter().any(FileTouch::changes) {
+        // The call writes, but the target is unknown.
         return (true, false);
     }
-    let named = proposal
-        .touches
-        .iter()
-        .filter(|touch| reads::counts(proposal, touch) && !is_output(proposal, touch, found));
-    both(named.map(|touch| touched(definition, touch)))
+    let named = proposal.touches.iter().filter(|touch| {
+        read_before_write::changes_workspace(proposal, touch)
+            && !is_check_output(proposal, touch, found)
+    });
+    summarize_categories(named.map(|touch| touch_category(definition, touch)))
 }
 
-/// Whether code is among what changed, and whether documentation.
-fn both(changed: impl Iterator<Item = Is>) -> (bool, bool) {
-    changed
-        .fold((false, false), |(code, docs), is| (code || is == Is::Code, docs || is == Is::Docs))
+/// Returns whether the changed files include code, and whether they include documentation.
+fn summarize_categories(changed: impl Iterator<Item = FileCategory>) -> (bool, bool) {
+    changed.fold((false, false), |(code, docs), is| {
+        (code || is == FileCategory::Code, docs || is == FileCategory::Docs)
+    })
 }
 
-/// The same for what was seen to have changed under a call that nobody can see into.
-pub(super) fn seen(fold: Fold<'_>) -> (bool, bool) {
+/// Does the same for the files that changed on disk while an opaque call ran.
+pub(super) fn observed_changes(fold: FoldInput<'_>) -> (bool, bool) {
     let paths = fold.record.facts.changed.iter().flatten();
-    both(paths.map(|(path, _)| what_is(fold.definition, path)))
+    summarize_categories(paths.map(|(path, _)| path_category(fold.definition, path)))
 }
 
-/// Whether the checks of a call come after everything that changes something.
-pub(super) fn checks_last(proposal: &Proposal<'_>, found: &[Found]) -> bool {
+/// Returns whether the checks of a call run after all its changes.
+pub(super) fn are_checks_last(proposal: &Proposal<'_>, found: &[LocatedCheck]) -> bool {
     let Some(first) = found.iter().filter_map(|found| found.command).min() else {
         return !found.is_empty();
     };
-    let changes = proposal
-        .touches
-        .iter()
-        .filter(|touch| reads::counts(proposal, touch) && !is_output(proposal, touch, found));
+    let changes = proposal.touches.iter().filter(|touch| {
+        read_before_write::changes_workspace(proposal, touch)
+            && !is_check_output(proposal, touch, found)
+    });
     let named = changes.filter_map(|touch| touch.command).max();
     let hidden = match &proposal.run {
-        Run::Line(line) => line
-            .opaque
+        ProposedRun::Line(line) => line
+            .opaque_parts
             .iter()
             .filter_map(|part| part.command)
             .filter(|number| !found.iter().any(|found| found.command == Some(*number)))
             .max(),
-        Run::Nothing | Run::Unseen => None,
+        ProposedRun::Nothing | ProposedRun::Unseen => None,
     };
     named.max(hidden).is_none_or(|last| last < first)
 }
 
-fn touched(definition: &Definition, touch: &Touch) -> Is {
+fn touch_category(definition: &Definition, touch: &FileTouch) -> FileCategory {
     match &touch.target {
-        Target::At(path) | Target::Pattern(path) => what_is(definition, path),
-        Target::Repository(_) | Target::Unknown(_) => Is::Code,
+        PathTarget::At(path) | PathTarget::Pattern(path) => path_category(definition, path),
+        PathTarget::Repository(_) | PathTarget::Unknown(_) => FileCategory::Code,
     }
 }
 
-/// What a canonical path is.
-fn what_is(definition: &Definition, path: &str) -> Is {
+/// Returns the category of a canonical path.
+fn path_category(definition: &Definition, path: &str) -> FileCategory {
     let own = path == ".jackline" || path.starts_with(".jackline/");
     if own || path.starts_with('/') || path.starts_with("../") {
-        return Is::Neither;
+        return FileCategory::Neither;
     }
-    let mut told = definition.dirty_bits.docs.iter().map(alloc::string::String::as_str);
+    let mut configured = definition.dirty_bits.docs.iter().map(alloc::string::String::as_str);
     let docs = DOCS.into_iter().any(|pattern| matches_pattern(path, pattern))
-        || told.any(|pattern| matches_pattern(path, pattern));
-    if docs { Is::Docs } else { Is::Code }
+        || configured.any(|pattern| matches_pattern(path, pattern));
+    if docs { FileCategory::Docs } else { FileCategory::Code }
 }
 
-/// Whether a file only takes what a check says: `pytest > log`, `pytest | tee log`.
-fn is_output(proposal: &Proposal<'_>, touch: &Touch, found: &[Found]) -> bool {
-    let (Some(number), Run::Line(line)) = (touch.command, &proposal.run) else { return false };
+/// Returns whether a file only receives the output of a check: `pytest > log`, `pytest | tee log`.
+fn is_check_output(proposal: &Proposal<'_>, touch: &FileTouch, found: &[LocatedCheck]) -> bool {
+    let (Some(number), ProposedRun::Line(line)) = (touch.command, &proposal.run) else {
+        return false;
+    };
     found.iter().filter_map(|found| found.command).any(|check| {
         check == number
-            || runs(line, number, check)
+            || runs_command(line, number, check)
             || (proposal.program(Some(number)) == "tee" && is_piped(line, check, number))
     })
 }

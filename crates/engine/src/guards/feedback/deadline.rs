@@ -1,21 +1,25 @@
-//! How much time is left, in words that keep their precision where it matters.
+//! The deadline provider: how much time is left, with more precision when little time is left.
 
 use alloc::format;
 use alloc::string::String;
 
-use super::Said;
+use super::BuiltinFeedback;
 use crate::definition::Definition;
 use crate::facts::Facts;
-use crate::guards::Look;
-use crate::guards::limits::Per;
-use crate::state::State;
+use crate::guards::GuardInput;
+use crate::guards::limits::LimitPeriod;
+use crate::state::SessionState;
 use crate::time::Timestamp;
 use crate::verdict::Severity;
 
-/// When the work must be over: the earliest of the session's deadline, the
-/// runtime's, and what is left of the session's wall time.
-pub(crate) fn of(definition: &Definition, state: &State, facts: &Facts) -> Option<Timestamp> {
-    let wall = definition.limits.wall_seconds.filter(|limit| limit.per == Per::Session);
+/// Returns when the work must be finished: the earliest of the session's deadline, the runtime's
+/// deadline, and the end of the session's wall time.
+pub(crate) fn earliest_deadline(
+    definition: &Definition,
+    state: &SessionState,
+    facts: &Facts,
+) -> Option<Timestamp> {
+    let wall = definition.limits.wall_seconds.filter(|limit| limit.per == LimitPeriod::Session);
     let wall = wall.map(|limit| {
         let begun = state.clock.started().plus_ms(state.spent.session.since_ms);
         begun.plus_ms(limit.max.saturating_mul(1000))
@@ -23,32 +27,40 @@ pub(crate) fn of(definition: &Definition, state: &State, facts: &Facts) -> Optio
     [state.deadline, facts.deadline, wall].into_iter().flatten().min()
 }
 
-pub(super) fn speak(look: Look<'_>, warning_threshold_seconds: u64) -> Option<Said> {
-    let deadline = of(look.definition, look.state, look.facts)?;
-    let now = look.clock.now();
-    let took = duration(look.clock.elapsed_ms() / 1000);
+pub(super) fn deadline_feedback(
+    input: GuardInput<'_>,
+    warning_threshold_seconds: u64,
+) -> Option<BuiltinFeedback> {
+    let deadline = earliest_deadline(input.definition, input.state, input.facts)?;
+    let now = input.clock.now();
+    let took = format_duration(input.clock.elapsed_ms() / 1000);
     if now >= deadline {
-        return Some(Said {
+        return Some(BuiltinFeedback {
             severity: Severity::Warning,
             summary: format!("The work so far took {took}. The deadline is reached."),
-            suggestions: &["Wrap up at once."],
+            suggestions: &["Finish now."],
         });
     }
     let left_ms = deadline.ms_since(now);
-    let summary =
-        format!("The work so far took {took}. You have {} remaining.", duration(left_ms / 1000));
+    let summary = format!(
+        "The work so far took {took}. You have {} remaining.",
+        format_duration(left_ms / 1000)
+    );
     if left_ms <= warning_threshold_seconds.saturating_mul(1000) {
-        return Some(Said {
+        return Some(BuiltinFeedback {
             severity: Severity::Warning,
             summary,
-            suggestions: &["Finish what matters most first.", "Say what is done and what is left."],
+            suggestions: &[
+                "Finish what matters most first.",
+                "Report what is done and what is left.",
+            ],
         });
     }
-    Some(Said { severity: Severity::Info, summary, suggestions: &[] })
+    Some(BuiltinFeedback { severity: Severity::Info, summary, suggestions: &[] })
 }
 
-/// "1 minute 30 seconds".
-fn duration(seconds: u64) -> String {
+/// Formats a duration, such as "1 minute 30 seconds".
+fn format_duration(seconds: u64) -> String {
     let unit = |count: u64, one: &str| match count {
         1 => format!("1 {one}"),
         count => format!("{count} {one}s"),
@@ -83,7 +95,7 @@ mod tests {
             (7325, "2 hours 2 minutes"),
         ];
         for (seconds, expected) in rows {
-            assert_eq!(duration(seconds), expected);
+            assert_eq!(format_duration(seconds), expected);
         }
     }
 }

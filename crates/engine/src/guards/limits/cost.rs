@@ -1,119 +1,121 @@
-//! What requests cost: as reported, else by the table; else nobody knows, and
-//! that is said.
+//! The cost of requests: the reported cost, or else the price from the table of models. If neither
+//! exists, the agent is told once that the cost is unknown.
 
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::{PROVIDER, Per};
+use super::{LimitPeriod, PROVIDER};
 use crate::definition::Definition;
-use crate::guards::{Answers, Fold, Look, listed};
-use crate::state::{Report, State, UsageTotals, short};
-use crate::verdict::{Feedback, Observed, Severity};
+use crate::guards::{FoldInput, GuardAnswers, GuardInput, join_names};
+use crate::state::{SessionState, UsageReport, UsageTotals, short_hash};
+use crate::verdict::{Feedback, FeedbackObservation, Severity};
 
-/// Under which name the agent was told of models without a price.
+/// The category of a warning about models without a price.
 const UNPRICED: &str = "unpriced";
 
-/// Under which name the agent was told of usage that can't be read.
+/// The category of a warning about unreadable usage.
 const UNKNOWN: &str = "unknown_usage";
 
-/// What a report without a model is called.
-const NAMELESS: &str = "a model without a name";
+/// The name shown for a report without a model.
+const UNNAMED_MODEL: &str = "a model without a name";
 
-/// Counts a report.
-pub(super) fn apply(state: &mut State, fold: Fold<'_>) {
+/// Counts a usage report.
+pub(super) fn apply(state: &mut SessionState, fold: FoldInput<'_>) {
     let record = fold.record;
-    let Some(report) = Report::of(record.event) else { return };
-    // The main agent's model is known from its start.
+    let Some(report) = UsageReport::of(record.event) else { return };
+    // The main agent's model is known from its start event.
     let of_main = state.host.model.as_deref().filter(|_| record.event.actor.is_main());
     let model = report.model.or(of_main);
-    let (used, unpriced) = priced(fold.definition, model, report.used, report.cost_micros);
+    let (used, unpriced) = add_cost(fold.definition, model, report.used, report.cost_micros);
     if let Some(model) = unpriced {
         state.usage.remember_unpriced(&model);
     }
-    state.usage.report(&report, used, state.turn.number);
+    state.usage.count_report(&report, used, state.turn.number);
 }
 
-/// A report with its cost, or the name of a model that has no price.
-fn priced(
+/// Returns a report with its cost, or the name of a model that has no price.
+fn add_cost(
     definition: &Definition,
     model: Option<&str>,
     used: UsageTotals,
     given: Option<u64>,
 ) -> (UsageTotals, Option<String>) {
-    let known = given.or_else(|| definition.models.cost(model?, &used));
-    match known {
+    let cost = given.or_else(|| definition.models.cost(model?, &used));
+    match cost {
         Some(cost_micros) => (UsageTotals { cost_micros, ..used }, None),
         None if used.in_context() == 0 => (used, None),
         None => {
-            let name = model.unwrap_or(NAMELESS).to_string();
+            let name = model.unwrap_or(UNNAMED_MODEL).to_string();
             (UsageTotals { unpriced: 1, ..used }, Some(name))
         }
     }
 }
 
-/// Whether this is what the agent was told of models without a price, in short.
-pub(super) fn is_unpriced(told: u64) -> bool {
-    told == short(UNPRICED)
+/// Returns whether a category hash is that of models without a price.
+pub(super) fn is_unpriced_category(category: u64) -> bool {
+    category == short_hash(UNPRICED)
 }
 
-/// Says once that the limits on tokens and cost do not see everything.
-pub(super) fn warn_unknown(look: Look<'_>, answers: &mut Answers) {
-    let told = look.state.spent.told.iter().any(|(told, _)| *told == short(UNKNOWN));
-    if look.state.usage.session.unknown == 0 || told {
+/// Warns once that the limits on tokens and cost miss some usage.
+pub(super) fn warn_unknown(input: GuardInput<'_>, answers: &mut GuardAnswers) {
+    let is_reported =
+        input.state.spent.told.iter().any(|(category, _)| *category == short_hash(UNKNOWN));
+    if input.state.usage.session.unknown == 0 || is_reported {
         return;
     }
     answers.feedback.push(Feedback {
         provider: PROVIDER.to_string(),
         severity: Severity::Caution,
-        summary:
-            "Nobody can read what some answers of the model used, so the counts of tokens and \
-                  cost are less than was spent."
-                .to_string(),
-        observations: Vec::from([Observed {
+        summary: "The usage of some model replies could not be read, so the counts of tokens and \
+                  cost are lower than the real use."
+            .to_string(),
+        observations: Vec::from([FeedbackObservation {
             category: UNKNOWN.to_string(),
-            description: "usage that nobody can read".to_string(),
+            description: "unreadable usage".to_string(),
             evidence: None,
         }]),
         suggestions: Vec::from([
-            "Tell the person: limits on tokens and cost may come too late, or never.".to_string(),
+            "Tell the person: limits on tokens and cost may take effect too late or not at all."
+                .to_string(),
         ]),
-        timestamp: look.clock.now(),
-        call_index: look.state.invocations.proposed,
-        definition: look.definition.name.clone(),
+        timestamp: input.clock.now(),
+        call_index: input.state.invocations.proposed,
+        definition: input.definition.name.clone(),
     });
 }
 
-/// Says once that a limit on cost does not see everything.
-pub(super) fn warn_unpriced(look: Look<'_>, answers: &mut Answers) {
-    let Some(limit) = look.definition.limits.cost_usd else { return };
-    let usage = &look.state.usage;
+/// Warns once that the cost limit misses some cost.
+pub(super) fn warn_unpriced(input: GuardInput<'_>, answers: &mut GuardAnswers) {
+    let Some(limit) = input.definition.limits.cost_usd else { return };
+    let usage = &input.state.usage;
     let totals = match limit.per {
-        Per::Session => &usage.session,
-        Per::Turn => &usage.turn,
+        LimitPeriod::Session => &usage.session,
+        LimitPeriod::Turn => &usage.turn,
     };
     let names = usage.unpriced(totals);
-    let told = look.state.spent.told.iter().any(|(told, _)| is_unpriced(*told));
-    if names.is_empty() || told {
+    let is_reported =
+        input.state.spent.told.iter().any(|(category, _)| is_unpriced_category(*category));
+    if names.is_empty() || is_reported {
         return;
     }
-    let names = listed(names.iter().map(String::as_str));
+    let names = join_names(names.iter().map(String::as_str));
     answers.feedback.push(Feedback {
         provider: PROVIDER.to_string(),
         severity: Severity::Caution,
         summary: format!(
-            "No price is known for {names}, so the limit on cost counts less than was spent."
+            "No price is known for {names}, so the cost limit counts less than the real cost."
         ),
-        observations: Vec::from([Observed {
+        observations: Vec::from([FeedbackObservation {
             category: UNPRICED.to_string(),
             description: names,
             evidence: None,
         }]),
         suggestions: Vec::from([
-            "Tell the person: `prices` in the definition gives it one.".to_string()
+            "Tell the person to add the price under `prices` in the definition.".to_string(),
         ]),
-        timestamp: look.clock.now(),
-        call_index: look.state.invocations.proposed,
-        definition: look.definition.name.clone(),
+        timestamp: input.clock.now(),
+        call_index: input.state.invocations.proposed,
+        definition: input.definition.name.clone(),
     });
 }

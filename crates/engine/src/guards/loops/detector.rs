@@ -1,14 +1,12 @@
 //! Finds repetition in the calls of one actor.
 //!
-//! A call brings something new if it was not made before with the same result.
-//! What an agent does without anything new coming of it is a loop: sooner if it
-//! is the same call over and over, later if it could still have a reason. A call
-//! whose result changes is not one, however often it is made.
+//! A call is news if it was not made before with the same result. Calls without news are a loop.
+//! The limit is low for the same call repeated, and higher where there may be a reason to repeat. A
+//! call whose result changes is not a loop, however often it is made.
 //!
-//! The memory is fixed and so is the work for a call. Calls and results are
-//! compared by 64 bits of their digests: among the few that are remembered, two
-//! are taken for one by chance once in 2^50 sessions, and an agent that looks
-//! for such a pair only finds a way to be told that it is in a loop.
+//! Memory and work per call are bounded. Calls and results are compared by 64 bits of their
+//! digests. With so few stored calls, a chance collision occurs in one of 2^50 sessions. An agent
+//! that searches for a collision can only make itself look like a loop.
 
 mod history;
 mod polls;
@@ -17,97 +15,97 @@ mod streaks;
 use crate::words::words;
 use serde::{Deserialize, Serialize};
 
-use super::config::Loops;
+use super::config::LoopSettings;
 use crate::digest::Digest128;
 pub(crate) use crate::observe::ErrorClass;
-use history::History;
-use polls::Polls;
-use streaks::Streaks;
+use history::CallHistory;
+use polls::PollTracker;
+use streaks::CallStreaks;
 
-/// One call that came back.
+/// A call with its result.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Step {
-    /// What was called, with which arguments.
+pub(crate) struct CompletedCall {
+    /// The digest of the tool and its arguments.
     pub(crate) call: Digest128,
-    /// What came of it.
+    /// The digest of the result.
     pub(crate) outcome: Digest128,
     pub(crate) tool: u64,
-    /// What it is about, where that can be told.
+    /// The digest of the file or program that the call is about, if it names one.
     pub(crate) coarse: Option<u64>,
     pub(crate) error: Option<ErrorClass>,
     pub(crate) failed: bool,
-    pub(crate) class: Class,
+    pub(crate) class: CallClass,
     pub(crate) at_ms: u64,
-    /// Calls of one batch were proposed together, before any of them came back.
+    /// Calls of one batch were proposed before any of them returned.
     pub(crate) batch: u64,
 }
 
-/// How the repetition of a call is taken.
+/// How repetitions of a call are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Class {
-    /// It is passed over.
+pub(crate) enum CallClass {
+    /// The call is ignored.
     Transparent,
-    /// It waits for something.
+    /// The call polls for a change.
     Poll {
-        /// Whether a changed result renews what is allowed.
+        /// Whether a changed result renews the allowance.
         until_changed: bool,
-        /// So often.
+        /// The allowed number of calls.
         max_calls: u32,
-        /// For so long.
+        /// The allowed time.
         within_ms: u64,
     },
-    /// It does nothing but wait, and may wait anew once something new has come.
+    /// The call only waits. The allowance is renewed once another call returns something new.
     Wait {
-        /// So often.
+        /// The allowed number of calls.
         max_calls: u32,
-        /// For so long.
+        /// The allowed time.
         within_ms: u64,
     },
-    /// It changes nothing, so there may be a reason to look again.
+    /// The call changes nothing, so there may be a reason to repeat it.
     ReadOnly,
-    /// It may change what nobody sees, so the next result may be another.
+    /// The call may have unseen effects, so the next result may differ.
     Exec,
     /// Anything else.
     Other,
 }
 
 words! {
-    /// How far a loop has gone.
+    /// How far a loop has grown.
     #[derive(PartialOrd, Ord)]
     LoopLevel {
-        /// The agent is told.
+        /// The agent is warned.
         Soft = "soft",
-        /// The agent is held.
+        /// The agent is paused or put under an override.
         Hard = "hard",
         /// The session ends.
         Infinite = "infinite",
     }
 }
 
-/// What makes it a loop.
+/// Which rule found the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum LoopRule {
     /// The same call with the same result, in a row.
     Repeat,
     /// The same few calls with the same results, in the same order.
     Cycle,
-    /// Calls that bring nothing new, in any order.
+    /// Calls that return nothing new, in any order.
     Stagnation,
-    /// The same call fails again and again, whatever is done in between.
+    /// The same call fails repeatedly, whatever happens in between.
     SameFailure,
-    /// The same tool meets the same error, whatever the arguments.
+    /// The same tool fails with the same error, whatever the arguments.
     ErrorStorm,
-    /// The same call in a row, each time with another result.
+    /// The same call in a row, each time with a different result.
     ChangingResult,
-    /// A long chain of calls is gone through again.
+    /// A long chain of calls is repeated.
     DuplicateChain,
-    /// Calls about the same thing have the same result.
+    /// Calls about the same file or program with the same result.
     Coarse,
 }
 
 impl LoopRule {
-    /// Its word.
-    pub(crate) const fn word(self) -> &'static str {
+    /// The name of the rule in JSON.
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Repeat => "repeat",
             Self::Cycle => "cycle",
@@ -121,51 +119,51 @@ impl LoopRule {
     }
 }
 
-/// What became of a step.
+/// What the detector did with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Noted {
-    /// It is no part of anything: what was found before still stands.
-    PassedOver,
-    /// It counts, and may be part of a loop.
-    Taken(Option<Finding>),
+pub(crate) enum DetectorResult {
+    /// The call was ignored; an earlier finding remains valid.
+    Ignored,
+    /// The call was counted and may be a part of a loop.
+    Counted(Option<LoopFinding>),
 }
 
 /// A loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Finding {
+pub(crate) struct LoopFinding {
     pub(crate) level: LoopLevel,
     pub(crate) rule: LoopRule,
-    /// How often, in the terms of the rule.
+    /// How many repetitions, as the rule counts them.
     pub(crate) count: u32,
 }
 
-/// What is remembered of an actor's calls since a person last spoke.
+/// The calls of an actor since the last message of a person.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Detector {
-    history: History,
-    streaks: Streaks,
-    polls: Polls,
+pub(crate) struct LoopDetector {
+    history: CallHistory,
+    streaks: CallStreaks,
+    polls: PollTracker,
 }
 
-impl Detector {
-    /// Takes a step, and says how far it is part of a loop. It says so at every
-    /// step of the loop, not only when the loop gets worse.
-    pub(crate) fn note(&mut self, step: &Step, loops: &Loops) -> Noted {
-        if step.class == Class::Transparent || self.history.is_twin(step) {
-            return Noted::PassedOver;
+impl LoopDetector {
+    /// Records a call and returns the loop that it is a part of. It does so for every call of the
+    /// loop, not only when the level rises.
+    pub(crate) fn record(&mut self, step: &CompletedCall, loops: &LoopSettings) -> DetectorResult {
+        if step.class == CallClass::Transparent || self.history.is_twin(step) {
+            return DetectorResult::Ignored;
         }
         if self.polls.allow(step) {
-            self.history.wait(step);
-            self.streaks.wait();
-            return Noted::PassedOver;
+            self.history.record_wait(step);
+            self.streaks.record_wait();
+            return DetectorResult::Ignored;
         }
-        self.streaks.note(step);
-        let here = self.history.note(step, loops);
+        self.streaks.record(step);
+        let here = self.history.record(step, loops);
         if here.is_news(step) {
             self.polls.renew();
         }
-        // The first of the highest level: what tells most comes first.
-        let found = [
+        // The first finding of the highest level wins, so the most specific rules come first.
+        let findings = [
             here.repeat(loops),
             here.cycle(loops),
             here.same_failure(step, loops),
@@ -176,20 +174,20 @@ impl Detector {
             self.streaks.changing_result(step),
             self.streaks.coarse(step, loops),
         ];
-        let worse = |worst: Finding, next: Finding| {
+        let worse = |worst: LoopFinding, next: LoopFinding| {
             if next.level > worst.level { next } else { worst }
         };
-        Noted::Taken(found.into_iter().flatten().reduce(worse))
+        DetectorResult::Counted(findings.into_iter().flatten().reduce(worse))
     }
 
-    /// A person has spoken: what was tried before may be tried again.
-    pub(crate) fn human(&mut self) {
+    /// Forgets all calls after a message of a person: everything may be tried again.
+    pub(crate) fn reset(&mut self) {
         *self = Self::default();
     }
 }
 
-/// The level that a count reaches in the graded profile.
-fn graded(count: u32, loops: &Loops) -> Option<LoopLevel> {
+/// Returns the level that a count reaches in the graded profile.
+fn graded_level(count: u32, loops: &LoopSettings) -> Option<LoopLevel> {
     let reached = |level: u16| count >= u32::from(level);
     if reached(loops.graded.infinite) {
         Some(LoopLevel::Infinite)
@@ -200,8 +198,8 @@ fn graded(count: u32, loops: &Loops) -> Option<LoopLevel> {
     }
 }
 
-/// Half of a digest, in the room of a number.
-fn half(digest: &Digest128) -> u64 {
+/// Returns the first half of a digest as a number.
+fn digest_half(digest: &Digest128) -> u64 {
     digest.as_bytes().iter().take(8).fold(0, |half, byte| half << 8 | u64::from(*byte))
 }
 

@@ -1,91 +1,95 @@
-//! Overrides hold: the next call that disregards one is answered before it runs.
+//! Enforces overrides: a call that breaks one is answered before it runs.
 
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use super::answer::{details, safety, stop};
-use super::memory::short_form;
-use super::step::shown;
-use super::{Answers, GUARD, Look};
+use super::loop_state::shorten_call;
+use super::reaction::{loop_details, loop_safety_event, loop_stop};
+use super::signature::format_call;
+use super::{GUARD, GuardAnswers, GuardInput};
 use crate::definition::Mode;
 use crate::digest::Digest128;
-use crate::guards::Objection;
+use crate::guards::ViolationDraft;
 use crate::proposal::Proposal;
-use crate::state::{Breach, Demand, Wanted};
+use crate::state::{ForcedAction, OverrideBreach, OverrideDemand};
 use crate::verdict::{
-    Class, ConstraintKind, Decision, SafetyAction, SafetyKind, Violation, ViolationSubtype,
-    ViolationType,
+    ConstraintKind, Decision, SafetyAction, SafetyKind, Violation, ViolationClass,
+    ViolationSubtype, ViolationType,
 };
 
-/// Answers a call that disregards an override: the repeat that is one too many
-/// ends the session, anything else is refused.
+/// Answers a call that breaks an override. One repetition too many stops the session; any other
+/// breach is refused.
 pub(super) fn decide(
-    look: Look<'_>,
+    input: GuardInput<'_>,
     proposal: &Proposal<'_>,
     call: &Digest128,
-    answers: &mut Answers,
+    answers: &mut GuardAnswers,
 ) {
-    // What a person has permitted goes before what a guard forbids.
-    if look.is_permitted() {
+    // A permission of a person takes precedence over an override.
+    if input.is_permitted() {
         return;
     }
-    let (loops, when) = (&look.definition.loops, (look.clock.now(), look.state.epoch));
-    let overrides = &look.state.overrides;
-    let breached = overrides.breached(&look.event.actor, proposal, call, when);
-    let Some((known, breach)) = breached else { return };
-    let constraint = known.show();
-    let ends = breach == Breach::Repeat
-        && known.repeats.saturating_add(1) >= loops.strict.override_retries;
-    // One that was only observed holds nothing back, whatever the mode is now.
-    let mode = if known.enforced { loops.mode } else { Mode::Observe };
-    let shown = short_form(shown(proposal));
-    let message = format!("`{shown}` is not let run: {}", constraint.reason);
-    let (decision, class, correction) = if ends {
-        answers.stop.get_or_insert_with(|| stop(&shown));
-        let repeats = u32::from(known.repeats).saturating_add(1);
-        let details = details(&look.event.actor, constraint.kind.word(), repeats, &shown);
-        let holds = mode == Mode::Enforce && !look.facts.is_off();
-        let action = if holds { SafetyAction::Stopped } else { SafetyAction::Observed };
-        answers.safety.push(safety(look, SafetyKind::InfiniteLoop, details, action));
-        let advice = "a person can open the session anew with `jackline reset`".to_string();
-        (Decision::Stop, Class::Terminal, advice)
+    let (loops, when) = (&input.definition.loops, (input.clock.now(), input.state.epoch));
+    let overrides = &input.state.overrides;
+    let breached = overrides.find_breach(&input.event.actor, proposal, call, when);
+    let Some((active, breach)) = breached else { return };
+    let constraint = active.to_constraint();
+    let should_stop = breach == OverrideBreach::Repeat
+        && active.repeats.saturating_add(1) >= loops.strict.override_retries;
+    // An override that was only observed is never enforced, whatever the mode is now.
+    let mode = if active.enforced { loops.mode } else { Mode::Observe };
+    let shown = shorten_call(format_call(proposal));
+    let message = format!("`{shown}` is blocked: {}", constraint.reason);
+    let (decision, class, correction) = if should_stop {
+        answers.stop.get_or_insert_with(|| loop_stop(&shown));
+        let repeats = u32::from(active.repeats).saturating_add(1);
+        let details = loop_details(&input.event.actor, constraint.kind.as_str(), repeats, &shown);
+        let is_enforced = mode == Mode::Enforce && !input.facts.is_off();
+        let action = if is_enforced { SafetyAction::Stopped } else { SafetyAction::Observed };
+        answers.safety.push(loop_safety_event(input, SafetyKind::InfiniteLoop, details, action));
+        let advice = "a person can reopen the session with `jackline reset`".to_string();
+        (Decision::Stop, ViolationClass::Terminal, advice)
     } else {
-        (Decision::Deny, Class::Recoverable, instead(&known.demand))
+        (Decision::Deny, ViolationClass::Recoverable, describe_allowed(&active.demand))
     };
-    let objection = Objection {
+    let violation = ViolationDraft {
         guard: GUARD,
         kind: ViolationType::Loop,
-        subtype: ViolationSubtype::parse(constraint.kind.word()),
+        subtype: ViolationSubtype::parse(constraint.kind.as_str()),
         class,
         decision,
         message,
         location: Some(constraint.id),
         correction: Some(correction),
     };
-    answers.object_as(objection, mode);
+    answers.add_violation_in_mode(violation, mode);
 }
 
-/// What passes instead.
-fn instead(demand: &Demand) -> String {
+/// Returns what is allowed instead.
+fn describe_allowed(demand: &OverrideDemand) -> String {
     match demand {
-        Demand::Forbid(_) => "do something else; a person's message lifts this".to_string(),
-        Demand::Widen(_) => "search for something else, or elsewhere".to_string(),
-        Demand::Force(Wanted::Kind(kind)) => {
-            let known = crate::tool::Kind::ALL.iter().find(|(_, known)| known == kind);
-            format!("only a call of kind `{}` passes now", known.map_or("", |(word, _)| word))
+        OverrideDemand::Forbid(_) => {
+            "do something else; the next message of a person ends this constraint".to_string()
         }
-        Demand::Force(Wanted::Tool(tool)) => format!("only a call of `{tool}` passes now"),
-        Demand::Budget { tool, .. } => format!("go on without `{tool}`"),
+        OverrideDemand::Widen(_) => "search for something else, or in another place".to_string(),
+        OverrideDemand::Force(ForcedAction::Kind(kind)) => {
+            let entry = crate::tool::ToolKind::ALL.iter().find(|(_, entry)| entry == kind);
+            format!("only a call of kind `{}` is allowed now", entry.map_or("", |(word, _)| word))
+        }
+        OverrideDemand::Force(ForcedAction::Tool(tool)) => {
+            format!("only a call of `{tool}` is allowed now")
+        }
+        OverrideDemand::Budget { tool, .. } => format!("continue without `{tool}`"),
     }
 }
 
-/// Whether an objection is about an override, and not about a loop itself.
-pub(super) fn is_about(violation: &Violation) -> bool {
+/// Returns whether a violation is about an override and not about a loop itself.
+pub(super) fn is_about_override(violation: &Violation) -> bool {
     let kinds = [
         ConstraintKind::ForbidSignature,
         ConstraintKind::ForceAction,
         ConstraintKind::ToolBudget,
         ConstraintKind::WidenRetrieval,
     ];
-    kinds.into_iter().any(|kind| violation.subtype.word() == kind.word())
+    kinds.into_iter().any(|kind| violation.subtype.as_str() == kind.as_str())
 }

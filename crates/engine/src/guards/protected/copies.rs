@@ -1,5 +1,4 @@
-//! Copies of whole directories, which may hold a file that lands on a
-//! protected one.
+//! Recursive copies that may overwrite a protected file.
 
 use alloc::format;
 use alloc::string::String;
@@ -7,81 +6,89 @@ use alloc::vec::Vec;
 
 use jackline_shell::Access;
 
-use super::super::Look;
-use super::concrete;
+use super::super::GuardInput;
+use super::existing_protected_paths;
 use crate::facts::FileKind;
 use crate::path::is_within;
-use crate::place::Target;
-use crate::proposal::{Proposal, Touch};
+use crate::proposal::{FileTouch, Proposal};
+use crate::session_location::PathTarget;
 
-/// One file of a tree that is copied, and the protected file it would replace.
-struct Landing {
+/// A file in the source tree of a copy, and the protected file that it would overwrite.
+struct CopyOverwrite {
     source: String,
     protected: String,
 }
 
-/// The files that would land on a protected one, if they are there.
-pub(super) fn sources(look: Look<'_>, proposal: &Proposal<'_>) -> Vec<String> {
-    landings(look, proposal).into_iter().map(|landing| landing.source).collect()
+/// Returns the source files that would overwrite a protected file, if they exist.
+pub(super) fn overwriting_sources(input: GuardInput<'_>, proposal: &Proposal<'_>) -> Vec<String> {
+    find_overwrites(input, proposal).into_iter().map(|landing| landing.source).collect()
 }
 
-/// The protected file that a copy replaces: it has a source, or the line has
-/// just made one.
-pub(super) fn copied(look: Look<'_>, proposal: &Proposal<'_>) -> Option<String> {
-    let made = |path: &str| {
+/// Returns the protected file that a copy overwrites. Its source exists, or the same command line
+/// creates it.
+pub(super) fn overwritten_path(input: GuardInput<'_>, proposal: &Proposal<'_>) -> Option<String> {
+    let is_created = |path: &str| {
         let mut touches = proposal.touches.iter();
         touches.any(|touch| touch.changes() && touch.target.path() == Some(path))
     };
-    let there =
-        |path: &str| look.facts.files.get(path).is_none_or(|fact| fact.kind != FileKind::Missing);
-    let mut landings = landings(look, proposal).into_iter();
-    let hit = landings.find(|landing| there(&landing.source) || made(&landing.source));
-    hit.map(|landing| landing.protected)
+    let may_exist =
+        |path: &str| input.facts.files.get(path).is_none_or(|fact| fact.kind != FileKind::Missing);
+    let mut landings = find_overwrites(input, proposal).into_iter();
+    let overwrite =
+        landings.find(|landing| may_exist(&landing.source) || is_created(&landing.source));
+    overwrite.map(|landing| landing.protected)
 }
 
-fn landings(look: Look<'_>, proposal: &Proposal<'_>) -> Vec<Landing> {
-    let mut found = Vec::new();
+fn find_overwrites(input: GuardInput<'_>, proposal: &Proposal<'_>) -> Vec<CopyOverwrite> {
+    let mut overwrites = Vec::new();
     let mut trees =
-        proposal.touches.iter().filter(|touch| is_tree(touch, Access::Write)).peekable();
+        proposal.touches.iter().filter(|touch| is_recursive(touch, Access::Write)).peekable();
     if trees.peek().is_none() {
-        return found;
+        return overwrites;
     }
-    let known = concrete(look);
+    let existing = existing_protected_paths(input);
     for to in trees {
-        let Target::At(target) = &to.target else { continue };
-        let mine = proposal.touches.iter().filter(|touch| touch.command == to.command);
-        let trees = mine.filter(|touch| matches!(touch.access, Access::Read(_)) && touch.recursive);
+        let PathTarget::At(target) = &to.target else { continue };
+        let same_command = proposal.touches.iter().filter(|touch| touch.command == to.command);
+        let trees =
+            same_command.filter(|touch| matches!(touch.access, Access::Read(_)) && touch.recursive);
         for source in trees.filter_map(|touch| touch.target.path()) {
-            if is_elsewhere(look, proposal, to, source) {
+            if is_copied_into_directory(input, proposal, to, source) {
                 continue;
             }
-            for protected in known.iter().filter(|known| is_within(known, target)) {
+            for protected in existing.iter().filter(|path| is_within(path, target)) {
                 let rest = match target.as_str() {
                     "." => protected.as_str(),
                     target => protected.get(target.len() + 1..).unwrap_or_default(),
                 };
-                let source = look.place.locate(rest, source);
+                let source = input.place.resolve_path(rest, source);
                 if source != *protected && !rest.is_empty() {
-                    found.push(Landing { source, protected: protected.clone() });
+                    overwrites.push(CopyOverwrite { source, protected: protected.clone() });
                 }
             }
         }
     }
-    found
+    overwrites
 }
 
-fn is_tree(touch: &Touch, access: Access) -> bool {
+fn is_recursive(touch: &FileTouch, access: Access) -> bool {
     touch.access == access && touch.recursive && touch.command.is_some()
 }
 
-/// Whether a copy goes into a directory that is there, and not onto it.
-fn is_elsewhere(look: Look<'_>, proposal: &Proposal<'_>, to: &Touch, source: &str) -> bool {
-    let Target::At(target) = &to.target else { return false };
+/// Returns whether the copy goes into an existing directory and does not replace that directory.
+fn is_copied_into_directory(
+    input: GuardInput<'_>,
+    proposal: &Proposal<'_>,
+    to: &FileTouch,
+    source: &str,
+) -> bool {
+    let PathTarget::At(target) = &to.target else { return false };
     let name = source.rsplit('/').next().unwrap_or(source);
     let below = if target == "." { name.into() } else { format!("{target}/{name}") };
-    let same = |touch: &&Touch| touch.command == to.command && is_tree(touch, Access::Write);
+    let same =
+        |touch: &&FileTouch| touch.command == to.command && is_recursive(touch, Access::Write);
     let mut others = proposal.touches.iter().filter(same);
-    let fact = look.facts.files.get(target);
+    let fact = input.facts.files.get(target);
     others.any(|touch| touch.target.path() == Some(below.as_str()))
         && fact.is_some_and(|fact| fact.kind == FileKind::Directory)
 }

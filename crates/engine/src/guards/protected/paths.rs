@@ -5,16 +5,15 @@ use alloc::vec::Vec;
 
 use crate::definition::Definition;
 use crate::path::is_within;
-use crate::place::Place;
+use crate::session_location::SessionLocation;
 
-/// The directory in a workspace that is for people.
-pub(crate) const MARKERS: &str = ".jackline/";
+/// The directory in a workspace for reports and control files.
+pub(crate) const JACKLINE_DIRECTORY: &str = ".jackline/";
 
-/// Protected wherever they lie. A slash at the end stands for a directory with
-/// everything in it.
-const ANYWHERE: [&str; 12] = [
+/// Protected in every directory. A slash at the end means a directory with all its contents.
+const PROTECTED_ANYWHERE: [&str; 12] = [
     "jackline.yaml",
-    MARKERS,
+    JACKLINE_DIRECTORY,
     ".claude/settings*.json",
     ".claude/scheduled_tasks.json",
     ".codex/",
@@ -27,18 +26,18 @@ const ANYWHERE: [&str; 12] = [
     ".cursor/hooks.json",
 ];
 
-/// What those begin with that begin with no dot.
-const BEGIN: [&str; 2] = ["jackline.yaml", "opencode"];
+/// The first segments of those patterns that do not start with a dot.
+const UNDOTTED_FIRST_SEGMENTS: [&str; 2] = ["jackline.yaml", "opencode"];
 
-/// Where an administrator keeps definitions.
-const MANAGED: &str = "/etc/jackline";
+/// The directory for definitions of an administrator.
+const MANAGED_DIRECTORY: &str = "/etc/jackline";
 
-/// Where a person keeps theirs, below their home.
-const USER: &str = ".config/jackline";
+/// The directory for definitions of a user, below the home directory.
+const USER_DIRECTORY: &str = ".config/jackline";
 
-/// Compared at every gate, where they are there. A client's own choices that it
-/// writes down while a call waits for a person are not among them.
-const COMPARED: [&str; 6] = [
+/// Files that are compared at every gate, if they exist. Files that a client itself writes while a
+/// call waits for a person are excluded.
+const COMPARED_FILES: [&str; 6] = [
     "jackline.yaml",
     ".claude/settings.json",
     ".codex/hooks.json",
@@ -48,10 +47,10 @@ const COMPARED: [&str; 6] = [
 ];
 
 /// How many files are compared at a gate.
-const COMPARED_MAX: usize = 32;
+const COMPARED_FILES_MAX: usize = 32;
 
-/// How a script would have to name what is protected.
-const NAMES: [&str; 9] = [
+/// Texts by which a script would name a protected path.
+const SCRIPT_NAMES: [&str; 9] = [
     "jackline.yaml",
     ".jackline",
     ".claude/settings",
@@ -63,34 +62,34 @@ const NAMES: [&str; 9] = [
     ".cursor/hooks.json",
 ];
 
-/// The files that are compared at every gate.
-pub(crate) fn watch_list(place: &Place, definition: &Definition) -> Vec<String> {
+/// Returns the files that are compared at every gate.
+pub(crate) fn watch_list(place: &SessionLocation, definition: &Definition) -> Vec<String> {
     let mut paths: Vec<String> =
-        place.definition.iter().map(|path| place.locate(path, ".")).collect();
+        place.definition.iter().map(|path| place.resolve_path(path, ".")).collect();
     if place.workspace.is_some() {
-        paths.extend(COMPARED.iter().map(ToString::to_string));
+        paths.extend(COMPARED_FILES.iter().map(ToString::to_string));
     }
     let plain =
         definition.protected.iter().filter(|path| !path.ends_with('/') && !path.contains('*'));
-    paths.extend(plain.map(|path| place.locate(path, ".")));
+    paths.extend(plain.map(|path| place.resolve_path(path, ".")));
     paths.sort_unstable();
     paths.dedup();
-    paths.truncate(COMPARED_MAX);
+    paths.truncate(COMPARED_FILES_MAX);
     paths
 }
 
-/// What a session protects.
-pub(crate) struct Guarded<'a> {
-    pub(crate) place: &'a Place,
+/// The paths that a session protects.
+pub(crate) struct ProtectedPaths<'a> {
+    pub(crate) place: &'a SessionLocation,
     pub(crate) definition: &'a Definition,
 }
 
-impl Guarded<'_> {
-    /// Whether a canonical path is protected.
+impl ProtectedPaths<'_> {
+    /// Returns whether a canonical path is protected.
     pub(crate) fn contains(&self, path: &str) -> bool {
-        let path = self.inside(path);
-        is_anywhere(path)
-            || lies_within(path, MANAGED)
+        let path = self.relative_to_workspace(path);
+        is_protected_anywhere(path)
+            || lies_within(path, MANAGED_DIRECTORY)
             || self.is_users(path)
             || self.homes().any(|home| self.is_in(path, home))
             || self
@@ -101,35 +100,37 @@ impl Guarded<'_> {
             || self.definition.protected.iter().any(|entry| self.is_in(path, entry))
     }
 
-    /// Where the guard keeps what is its own.
+    /// Returns the directories with Jackline's own state.
     fn homes(&self) -> impl Iterator<Item = &String> {
         self.place.state_home.iter().chain(&self.place.own)
     }
 
-    /// A path of the workspace that is written with other capitals.
-    fn inside<'p>(&self, path: &'p str) -> &'p str {
+    /// Returns a path relative to the workspace, also if it spells the workspace with other capital
+    /// letters.
+    fn relative_to_workspace<'p>(&self, path: &'p str) -> &'p str {
         let root = self.place.workspace.as_deref().filter(|root| lies_within(path, root));
         root.and_then(|root| path.get(root.len() + 1..)).unwrap_or(path)
     }
 
-    /// Whether a text that holds an expansion may become a protected path: what
-    /// is known at its end is the end of one, or an expansion names one.
+    /// Returns whether a text with an expansion may become a protected path: the literal end of the
+    /// text is the end of a protected path, or an expansion names one.
     pub(crate) fn may_be(&self, text: &str) -> bool {
-        if is_anywhere(text) {
+        if is_protected_anywhere(text) {
             return true;
         }
-        let known = known_end(text);
+        let literal_end = literal_end_of(text);
         let mut own = self.definition.protected.iter();
-        let absolute = |entry: &str| self.place.absolute(&self.place.locate(entry, "."));
-        let ends = own.any(|entry| ends_alike(known, entry, &absolute(entry)));
-        ends || self.names().any(|name| {
-            let text = text.to_ascii_lowercase();
-            let found = text.match_indices(&name.to_ascii_lowercase()).next();
-            found.is_some_and(|(at, _)| text.get(..at).is_some_and(is_open))
-        })
+        let absolute = |entry: &str| self.place.absolute(&self.place.resolve_path(entry, "."));
+        let matches_end = own.any(|entry| matches_end(literal_end, entry, &absolute(entry)));
+        matches_end
+            || self.names().any(|name| {
+                let text = text.to_ascii_lowercase();
+                let found = text.match_indices(&name.to_ascii_lowercase()).next();
+                found.is_some_and(|(at, _)| text.get(..at).is_some_and(ends_in_expansion))
+            })
     }
 
-    /// The protected path that a script names which works in `base`.
+    /// Returns the protected path that a script names if it runs in `base`.
     pub(crate) fn named_in(&self, script: &str, base: &str) -> Option<String> {
         if script.trim().is_empty() {
             return None;
@@ -141,27 +142,28 @@ impl Guarded<'_> {
         let mut names = self.names().filter(|name| !name.is_empty());
         let named = names.find(|name| lower.contains(&name.to_ascii_lowercase()));
         named.map(String::from).or_else(|| {
-            let paths = script.split(|letter: char| !is_of_a_path(letter));
+            let paths = script.split(|letter: char| !is_path_character(letter));
             let paths = paths.filter(|path| path.contains(['.', '/']));
-            paths.map(|path| self.place.locate(path, base)).find(|path| self.contains(path))
+            paths.map(|path| self.place.resolve_path(path, base)).find(|path| self.contains(path))
         })
     }
 
-    /// How a script would name what is protected.
+    /// Returns the texts by which a script would name a protected path.
     fn names(&self) -> impl Iterator<Item = &str> {
         let own = self.definition.protected.iter().map(|entry| entry.trim_end_matches('/'));
         let homes = self.homes().chain(&self.place.definition).map(String::as_str);
-        NAMES.into_iter().chain(homes).chain(own.filter(|entry| !entry.contains('*')))
+        SCRIPT_NAMES.into_iter().chain(homes).chain(own.filter(|entry| !entry.contains('*')))
     }
 
     fn is_users(&self, path: &str) -> bool {
-        let home = || self.place.home.as_deref().map(|home| self.place.locate(USER, home));
+        let home =
+            || self.place.home.as_deref().map(|home| self.place.resolve_path(USER_DIRECTORY, home));
         path.starts_with('/') && home().is_some_and(|home| lies_within(path, &home))
     }
 
-    /// Whether an entry may be about a path at all: one that is given from the root of
-    /// the machine is about the workspace only where it leads there. Most don't, and
-    /// every text of every call is asked about.
+    /// Returns whether an entry can match a path at all. An absolute entry matches a workspace path
+    /// only if it leads into the workspace. This check is a fast path, because every text of every
+    /// call is tested.
     fn may_name(&self, path: &str, entry: &str) -> bool {
         if !entry.starts_with('/') || path.starts_with('/') {
             return true;
@@ -172,16 +174,16 @@ impl Guarded<'_> {
     }
 
     fn is_file(&self, path: &str, file: &str) -> bool {
-        self.place.locate(file, ".").eq_ignore_ascii_case(path)
+        self.place.resolve_path(file, ".").eq_ignore_ascii_case(path)
     }
 
-    /// Whether a path is what an entry names, or lies in it.
+    /// Returns whether a path matches an entry or is below it.
     fn is_in(&self, path: &str, entry: &str) -> bool {
         if !self.may_name(path, entry) {
             return false;
         }
         let directory = entry.ends_with('/') || !entry.contains('*');
-        let entry = self.place.locate(entry, ".");
+        let entry = self.place.resolve_path(entry, ".");
         if directory && !entry.contains('*') {
             return lies_within(path, &entry);
         }
@@ -190,101 +192,103 @@ impl Guarded<'_> {
     }
 }
 
-/// Whether a letter may stand in a path without quotes around it.
-fn is_of_a_path(letter: char) -> bool {
+/// Returns whether a character may be in an unquoted path.
+fn is_path_character(letter: char) -> bool {
     letter.is_alphanumeric() || "._-+@~/".contains(letter)
 }
 
-/// The segments of a text behind the last one with an expansion.
-fn known_end(text: &str) -> &str {
+/// Returns the segments of a text after the last expansion.
+fn literal_end_of(text: &str) -> &str {
     let behind = text.rfind(['$', '`', ')', '}', '~', ':']);
     let rest = behind.map_or(text, |at| text.get(at..).unwrap_or_default());
     match (behind, rest.split_once('/')) {
         (None, _) => rest,
-        (Some(_), Some((_, known))) => known,
+        (Some(_), Some((_, literal))) => literal,
         (Some(_), None) => "",
     }
 }
 
-/// Whether a text breaks off inside an expansion.
-fn is_open(text: &str) -> bool {
+/// Returns whether a text ends inside an expansion.
+fn ends_in_expansion(text: &str) -> bool {
     let count = |mark: &str| text.matches(mark).count();
     count("$(") > count(")") || count("${") > count("}") || count("`") % 2 == 1
 }
 
-/// Whether a path of which only the end is known may be an entry, given from
-/// the root of the machine, or lie in a directory that is one.
-fn ends_alike(known: &str, entry: &str, absolute: &str) -> bool {
+/// Returns whether a path with only its end known may be an entry, as an absolute path, or may be
+/// below an entry.
+fn matches_end(tail: &str, entry: &str, absolute: &str) -> bool {
     let segments = |path| str::split(path, '/').filter(|one| !matches!(*one, "" | "."));
-    let known: Vec<&str> = segments(known).collect();
-    let known = known.rsplit(|segment| *segment == "..").next().unwrap_or_default();
+    let tail: Vec<&str> = segments(tail).collect();
+    let tail = tail.rsplit(|segment| *segment == "..").next().unwrap_or_default();
     let absolute: Vec<&str> = segments(absolute).collect();
     let alike = |one: &[&str], two: &[&str]| {
         one.iter().zip(two).all(|(have, want)| matches_segment(have, want))
     };
-    let shared = known.len().min(absolute.len());
+    let shared = tail.len().min(absolute.len());
     let end = |path: &[&str]| path.len() - shared;
-    let ends = match (known.get(end(known)..), absolute.get(end(&absolute)..)) {
-        (Some(known), Some(absolute)) => shared > 0 && alike(known, absolute),
+    let matches_end = match (tail.get(end(tail)..), absolute.get(end(&absolute)..)) {
+        (Some(tail), Some(absolute)) => shared > 0 && alike(tail, absolute),
         _ => false,
     };
     let entry: Vec<&str> = segments(entry.strip_suffix('/').unwrap_or_default()).collect();
-    ends || (!entry.is_empty() && known.windows(entry.len()).any(|window| alike(window, &entry)))
+    matches_end
+        || (!entry.is_empty() && tail.windows(entry.len()).any(|window| alike(window, &entry)))
 }
 
-/// Whether a path is a directory or lies below it, on a file system that may
-/// not care for capitals: it is better to protect too much.
+/// Returns whether a path is the directory or below it. Letter case is ignored, because the file
+/// system may ignore it; it is better to protect too much.
 pub(crate) fn lies_within(path: &str, directory: &str) -> bool {
     let alike = || {
         let (head, rest) = path.split_at_checked(directory.len())?;
-        let ends = rest.is_empty() || rest.starts_with('/');
-        Some(ends && head.eq_ignore_ascii_case(directory))
+        let is_complete = rest.is_empty() || rest.starts_with('/');
+        Some(is_complete && head.eq_ignore_ascii_case(directory))
     };
     is_within(path, directory) || alike() == Some(true)
 }
 
-/// Whether a path is protected by its name, wherever it lies.
-pub(crate) fn is_anywhere(path: &str) -> bool {
-    // Nearly no path has a segment with which one of them begins.
+/// Returns whether a path is protected by its name, in any directory.
+pub(crate) fn is_protected_anywhere(path: &str) -> bool {
+    // Fast path: few paths have a segment that starts like a pattern.
     let begins = |segment: &str| {
-        segment.starts_with('.') || BEGIN.iter().any(|name| segment.eq_ignore_ascii_case(name))
+        segment.starts_with('.')
+            || UNDOTTED_FIRST_SEGMENTS.iter().any(|name| segment.eq_ignore_ascii_case(name))
     };
     if !path.split('/').any(begins) {
         return false;
     }
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
-    ANYWHERE.iter().any(|pattern| lies_in(&segments, pattern))
+    PROTECTED_ANYWHERE.iter().any(|pattern| matches_segments(&segments, pattern))
 }
 
-/// Whether the last segments of a path are those of a pattern, or, for a
-/// directory, any segments in a row.
-fn lies_in(segments: &[&str], pattern: &str) -> bool {
+/// Returns whether a path ends with the segments of a pattern or, for a directory pattern, contains
+/// them.
+fn matches_segments(segments: &[&str], pattern: &str) -> bool {
     let (pattern, directory) = match pattern.strip_suffix('/') {
         Some(pattern) => (pattern, true),
         None => (pattern, false),
     };
-    let wanted = pattern.split('/').count();
+    let length = pattern.split('/').count();
     let matches = |window: &[&str]| {
         window.iter().zip(pattern.split('/')).all(|(have, want)| matches_segment(have, want))
     };
     if directory {
-        segments.windows(wanted).any(matches)
+        segments.windows(length).any(matches)
     } else {
-        segments.windows(wanted).next_back().is_some_and(matches)
+        segments.windows(length).next_back().is_some_and(matches)
     }
 }
 
-/// Whether a path matches a pattern in which `**` stands for any depth.
+/// Returns whether a path matches a pattern in which `**` matches any depth.
 pub(crate) fn matches_pattern(path: &str, pattern: &str) -> bool {
     let path: Vec<&str> = path.split('/').collect();
     let pattern: Vec<&str> = pattern.split('/').collect();
     let (mut at, mut want) = (0, 0);
-    // Where to go on if the latest `**` has to take one segment more.
-    let mut again: Option<(usize, usize)> = None;
+    // Where to continue if the latest `**` must match one more segment.
+    let mut retry: Option<(usize, usize)> = None;
     while at < path.len() {
         match pattern.get(want) {
             Some(&"**") => {
-                again = Some((at, want));
+                retry = Some((at, want));
                 want += 1;
             }
             Some(segment) if path.get(at).is_some_and(|have| matches_segment(have, segment)) => {
@@ -292,8 +296,8 @@ pub(crate) fn matches_pattern(path: &str, pattern: &str) -> bool {
                 want += 1;
             }
             _ => {
-                let Some((from, star)) = again else { return false };
-                again = Some((from + 1, star));
+                let Some((from, star)) = retry else { return false };
+                retry = Some((from + 1, star));
                 (at, want) = (from + 1, star + 1);
             }
         }
@@ -301,62 +305,64 @@ pub(crate) fn matches_pattern(path: &str, pattern: &str) -> bool {
     pattern.get(want..).is_some_and(|rest| rest.iter().all(|segment| *segment == "**"))
 }
 
-/// Whether a name matches a pattern with `*`, `?` and sets; a set is taken to
-/// match any letter, because it is better to protect too much.
+/// Returns whether a name matches a pattern with `*`, `?` and sets. A set matches any character,
+/// because it is better to protect too much.
 fn matches_segment(name: &str, pattern: &str) -> bool {
     if !pattern.contains(['*', '?', '[']) {
         return name.eq_ignore_ascii_case(pattern);
     }
     let name: Vec<char> = name.chars().collect();
-    let pattern = pieces(pattern);
+    let pattern = parse_pattern(pattern);
     let (mut at, mut want) = (0, 0);
-    let mut again: Option<(usize, usize)> = None;
+    let mut retry: Option<(usize, usize)> = None;
     while at < name.len() {
         match pattern.get(want) {
-            Some(Piece::Any) => {
-                again = Some((at, want));
+            Some(PatternPiece::Any) => {
+                retry = Some((at, want));
                 want += 1;
             }
-            Some(Piece::One) => {
+            Some(PatternPiece::One) => {
                 at += 1;
                 want += 1;
             }
-            Some(Piece::Letter(letter))
+            Some(PatternPiece::Letter(letter))
                 if name.get(at).is_some_and(|have| have.eq_ignore_ascii_case(letter)) =>
             {
                 at += 1;
                 want += 1;
             }
             _ => {
-                let Some((from, star)) = again else { return false };
-                again = Some((from + 1, star));
+                let Some((from, star)) = retry else { return false };
+                retry = Some((from + 1, star));
                 (at, want) = (from + 1, star + 1);
             }
         }
     }
-    pattern.get(want..).is_some_and(|rest| rest.iter().all(|piece| matches!(piece, Piece::Any)))
+    pattern
+        .get(want..)
+        .is_some_and(|rest| rest.iter().all(|piece| matches!(piece, PatternPiece::Any)))
 }
 
-enum Piece {
+enum PatternPiece {
     Any,
     One,
     Letter(char),
 }
 
-fn pieces(pattern: &str) -> Vec<Piece> {
+fn parse_pattern(pattern: &str) -> Vec<PatternPiece> {
     let mut pieces = Vec::new();
     let mut letters = pattern.chars();
     while let Some(letter) = letters.next() {
         pieces.push(match letter {
-            '*' => Piece::Any,
-            '?' => Piece::One,
+            '*' => PatternPiece::Any,
+            '?' => PatternPiece::One,
             '[' if letters.as_str().get(1..).is_some_and(|rest| rest.contains(']')) => {
-                // The first letter of a set may be the bracket that would end it.
+                // The first character of a set may be a literal `]`.
                 letters.next();
                 let _ = letters.by_ref().find(|letter| *letter == ']');
-                Piece::One
+                PatternPiece::One
             }
-            letter => Piece::Letter(letter),
+            letter => PatternPiece::Letter(letter),
         });
     }
     pieces
@@ -367,17 +373,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_protected_anywhere_begins_as_is_looked_for() {
-        for pattern in ANYWHERE {
+    fn every_anywhere_pattern_starts_with_a_checked_segment() {
+        for pattern in PROTECTED_ANYWHERE {
             let first = pattern.split('/').next().unwrap_or_default();
-            assert!(first.starts_with('.') || BEGIN.contains(&first), "{pattern}");
+            assert!(
+                first.starts_with('.') || UNDOTTED_FIRST_SEGMENTS.contains(&first),
+                "{pattern}"
+            );
             let path = pattern.trim_end_matches('/').replace('*', ".local").to_uppercase();
-            assert!(is_anywhere(&path) && is_anywhere(&alloc::format!("/x/{path}")), "{path}");
+            assert!(
+                is_protected_anywhere(&path) && is_protected_anywhere(&alloc::format!("/x/{path}")),
+                "{path}"
+            );
         }
     }
 
-    fn place() -> Place {
-        Place {
+    fn place() -> SessionLocation {
+        SessionLocation {
             workspace: Some("/w".into()),
             home: Some("/home/u".into()),
             state_home: Some("/home/u/.local/state/jackline".into()),
@@ -387,13 +399,13 @@ mod tests {
     }
 
     #[test]
-    fn the_guards_own_files_are_protected_wherever_they_lie() {
+    fn own_files_are_protected_in_every_directory() {
         let place = place();
         let definition = Definition {
             protected: ["secrets/", "*.lock", "/srv/keys"].map(String::from).to_vec(),
             ..Definition::default()
         };
-        let guarded = Guarded { place: &place, definition: &definition };
+        let guarded = ProtectedPaths { place: &place, definition: &definition };
         for path in [
             "jackline.yaml",
             "sub/jackline.yaml",
@@ -419,15 +431,18 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_about_a_path_is_not() {
+    fn the_fast_path_never_skips_a_matching_entry() {
         let definition = Definition::default();
         let entries = ["/w", "/w/", "/W/a", "/w/a", "/w2/a", "//w/a", "/x/../w/a", "/./w/a", "/a"];
         let paths = ["a", "a/b", ".", "/a", "/w2/a/b", "w/a", "A"];
         for workspace in [None, Some("/"), Some("/w"), Some("/w/a")] {
-            let place = Place { workspace: workspace.map(String::from), ..Place::default() };
-            let guarded = Guarded { place: &place, definition: &definition };
+            let place = SessionLocation {
+                workspace: workspace.map(String::from),
+                ..SessionLocation::default()
+            };
+            let guarded = ProtectedPaths { place: &place, definition: &definition };
             for (entry, path) in entries.iter().flat_map(|entry| paths.map(|path| (entry, path))) {
-                let located = place.locate(entry, ".");
+                let located = place.resolve_path(entry, ".");
                 if lies_within(path, &located) {
                     assert!(guarded.may_name(path, entry), "{entry} {path} in {workspace:?}");
                 }
@@ -436,24 +451,24 @@ mod tests {
     }
 
     #[test]
-    fn capitals_make_no_other_file() {
+    fn letter_case_does_not_matter() {
         let place = place();
         let definition =
             Definition { protected: Vec::from(["Secrets/".into()]), ..Definition::default() };
-        let guarded = Guarded { place: &place, definition: &definition };
+        let guarded = ProtectedPaths { place: &place, definition: &definition };
         for path in ["JackLine.yaml", "/W/jackline.YAML", ".Claude/settings.json", "secrets/A"] {
             assert!(guarded.contains(path), "{path}");
         }
     }
 
     #[test]
-    fn what_is_known_of_an_expansion_may_be_enough() {
+    fn the_literal_end_of_an_expansion_can_name_a_protected_path() {
         let place = place();
         let definition = Definition {
             protected: ["config.yaml", "ops/key", "secrets/"].map(String::from).to_vec(),
             ..Definition::default()
         };
-        let guarded = Guarded { place: &place, definition: &definition };
+        let guarded = ProtectedPaths { place: &place, definition: &definition };
         for text in [
             "$D/config.yaml",
             "config.yaml",
@@ -477,11 +492,11 @@ mod tests {
     }
 
     #[test]
-    fn a_script_names_files_from_where_it_works() {
+    fn names_in_a_script_are_relative_to_its_directory() {
         let place = place();
         let definition =
             Definition { protected: Vec::from(["ops/*.key".into()]), ..Definition::default() };
-        let guarded = Guarded { place: &place, definition: &definition };
+        let guarded = ProtectedPaths { place: &place, definition: &definition };
         for (script, base) in [
             ("open('JACKLINE.yaml')", "."),
             ("open('ops/a.key')", "."),

@@ -1,18 +1,18 @@
-//! Names of temporary files, of which the part changes that was made up.
+//! The generated part of the names of temporary files.
 
-/// Where temporary files lie.
-const ROOTS: [&[u8]; 5] =
+/// The directories of temporary files.
+const TEMPORARY_ROOTS: [&[u8]; 5] =
     [b"/tmp/", b"/var/tmp/", b"/private/tmp/", b"/dev/shm/", b"/var/folders/"];
 
-/// The part of a path that was made up, if the path starts here and is one of a
-/// temporary file. What lies below it has a name that somebody chose.
-pub(super) fn temporary(text: &[u8], at: usize) -> Option<(usize, usize)> {
+/// The generated part of a temporary path that starts at this position. Names below the generated
+/// part are not generated.
+pub(super) fn generated_path_part(text: &[u8], at: usize) -> Option<(usize, usize)> {
     let rest = text.get(at..)?;
-    // Most slashes are others.
+    // Most slashes are not the start of such a path.
     if !matches!(rest.get(1), Some(b't' | b'v' | b'p' | b'd')) {
         return None;
     }
-    let root = ROOTS.iter().find(|root| rest.starts_with(root))?;
+    let root = TEMPORARY_ROOTS.iter().find(|root| rest.starts_with(root))?;
     let mut start = at + root.len();
     let mut end = start + name_length(text, start);
     if root.ends_with(b"folders/") {
@@ -27,7 +27,7 @@ pub(super) fn temporary(text: &[u8], at: usize) -> Option<(usize, usize)> {
         start = end + 1;
         end = start + name_length(text, start);
     }
-    is_made_up(text.get(start..end)?).then_some((start, end))
+    is_generated_name(text.get(start..end)?).then_some((start, end))
 }
 
 fn name_length(text: &[u8], at: usize) -> usize {
@@ -35,8 +35,8 @@ fn name_length(text: &[u8], at: usize) -> usize {
     name.take_while(|byte| byte.is_ascii_alphanumeric() || b"._-+".contains(byte)).count()
 }
 
-/// Whether a name looks as if a program had made it up.
-fn is_made_up(name: &[u8]) -> bool {
+/// Whether a name looks generated.
+fn is_generated_name(name: &[u8]) -> bool {
     name.starts_with(b"tmp")
         || name.iter().any(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
 }

@@ -1,4 +1,4 @@
-//! What changes by itself, and what must not be scrubbed away.
+//! Volatile parts of texts, and parts that must not be removed.
 
 use alloc::format;
 use alloc::string::String;
@@ -6,18 +6,19 @@ use alloc::string::String;
 use super::*;
 
 fn same(one: &str, other: &str) {
-    let (left, right) = (scrub(one), scrub(other));
+    let (left, right) = (scrubbed_digest(one), scrubbed_digest(other));
     assert!(left.is_some() && left == right, "{one:.80?} and {other:.80?}: {left:?} {right:?}");
 }
 
-/// Neither is the other's digest, whether anything was left out or not.
+/// Checks that two texts have different fingerprints, whether parts were removed or not.
 fn differ(one: &str, other: &str) {
-    let fingerprint = |text: &str| scrub(text).unwrap_or_else(|| Digest128::of(text.as_bytes()));
+    let fingerprint =
+        |text: &str| scrubbed_digest(text).unwrap_or_else(|| Digest128::of(text.as_bytes()));
     assert_ne!(fingerprint(one), fingerprint(other), "{one:.80?} and {other:.80?}");
 }
 
 #[test]
-fn what_changes_by_itself_is_left_out() {
+fn volatile_parts_are_removed() {
     for (one, other) in [
         ("at 2026-11-15T18:38:22Z ok", "at 2026-11-16T09:00:01.123+01:00 ok"),
         ("2026-11-15 18:38:22,123 INFO up", "2026-11-15 18:38:23,001 INFO up"),
@@ -48,13 +49,13 @@ fn what_changes_by_itself_is_left_out() {
 }
 
 #[test]
-fn colours_and_titles_leave_no_trace() {
-    let plain = scrubbed(b"\x1b[1;31mred\x1b[0m and \x1b]0;title\x07back").unwrap();
+fn colours_and_titles_are_removed_completely() {
+    let plain = scrub_bytes(b"\x1b[1;31mred\x1b[0m and \x1b]0;title\x07back").unwrap();
     assert_eq!(plain, b"red and back");
 }
 
 #[test]
-fn numbers_that_say_something_stay() {
+fn meaningful_numbers_stay() {
     for (one, other) in [
         ("page 3 of 50", "page 4 of 50"),
         ("42 tests passed", "43 tests passed"),
@@ -80,15 +81,15 @@ fn numbers_that_say_something_stay() {
 }
 
 #[test]
-fn a_text_without_such_things_is_not_fingerprinted_again() {
+fn a_text_without_volatile_parts_has_no_second_fingerprint() {
     for text in ["", "plain", "page 3 of 50", "a-b-c/d", "\u{0}\u{fffd}\u{1}", "12", "-", "/", "0x"]
     {
-        assert_eq!(scrub(text), None, "{text:?}");
+        assert_eq!(scrubbed_digest(text), None, "{text:?}");
     }
 }
 
 #[test]
-fn a_long_text_is_known_by_its_ends_and_about_its_length() {
+fn a_long_text_is_identified_by_its_ends_and_its_approximate_length() {
     let log = |pid: u32, body: usize| format!("pid {pid}\n{}\nend\n", "x".repeat(body));
     same(&log(1, 1_000_000), &log(22_222, 1_000_000));
     differ(&log(1, 1_000_000), &log(1, 1_200_000));
@@ -96,7 +97,7 @@ fn a_long_text_is_known_by_its_ends_and_about_its_length() {
 }
 
 #[test]
-fn torn_and_hostile_texts_are_taken() {
+fn truncated_and_hostile_texts_do_not_panic() {
     for text in [
         "\x1b",
         "\x1b[",
@@ -109,17 +110,17 @@ fn torn_and_hostile_texts_are_taken() {
         "/tmp/",
         "/var/folders/",
     ] {
-        let _ = scrub(text);
+        let _ = scrubbed_digest(text);
     }
     let long: String = "0".repeat(70_000) + &"-".repeat(70_000) + &"\x1b[".repeat(40_000);
-    let _ = scrub(&long);
+    let _ = scrubbed_digest(&long);
 }
 
 proptest::proptest! {
     #[test]
-    fn any_text_is_taken_and_scrubbed_only_once(text in "[0-9a-f:./ TZmspid\\-\u{1b}\\[é]{0,80}") {
-        if let Some(left) = scrubbed(text.as_bytes()) {
-            proptest::prop_assert!(left.len() <= text.len() + 1);
+    fn any_text_can_be_scrubbed(text in "[0-9a-f:./ TZmspid\\-\u{1b}\\[é]{0,80}") {
+        if let Some(scrubbed_text) = scrub_bytes(text.as_bytes()) {
+            proptest::prop_assert!(scrubbed_text.len() <= text.len() + 1);
         }
     }
 }

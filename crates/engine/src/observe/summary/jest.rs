@@ -1,54 +1,57 @@
 //! `jest`.
 
-use super::count::{count, each};
-use super::text::Line;
-use super::{Family, Runner, TestSummary, add};
+use super::count::{leading_count, visit_counts};
+use super::text::OutputLine;
+use super::{RunnerParser, TestRunner, TestSummary, add_run};
 
 /// `Test Suites: 1 failed, 2 passed, 3 total`, then `Tests:`, `Snapshots:` and `Time:`.
 #[derive(Default)]
-pub(super) struct Jest {
-    heard: Option<TestSummary>,
-    /// Suites that failed, and whether all were run.
+pub(super) struct JestParser {
+    summary: Option<TestSummary>,
+    /// The number of failed suites, and whether all suites were run.
     suites: Option<(u64, bool)>,
-    /// The run whose `Time:` is awaited.
+    /// The run whose `Time:` line is expected.
     run: Option<TestSummary>,
 }
 
-impl Family for Jest {
-    const FIRST: &'static [u8] = b"T";
+impl RunnerParser for JestParser {
+    const FIRST_BYTES: &'static [u8] = b"T";
 
-    fn line(&mut self, line: &Line<'_>) {
-        if !line.at_margin() || !matches!(line.text.as_bytes().first(), Some(b'T')) {
+    fn read_line(&mut self, line: &OutputLine<'_>) {
+        if !line.has_no_indentation() || !matches!(line.text.as_bytes().first(), Some(b'T')) {
             return;
         }
         if let Some(counts) = line.text.strip_prefix("Test Suites: ") {
-            self.close(false);
+            self.close_run(false);
             let mut failed = 0;
             let mut all = true;
-            let read = each(counts, ", ", |n, word| match word {
+            let read = visit_counts(counts, ", ", |n, word| match word {
                 "failed" => failed = n,
-                // `1 of 3 total`: the others were left out after a failure.
+                // `1 of 3 total`: the other suites were skipped after a failure.
                 _ => all &= !word.starts_with("of "),
             });
             self.suites = read.map(|()| (failed, all));
         } else if let Some(counts) = line.text.strip_prefix("Tests: ") {
-            self.tests(counts);
-        } else if line.text.strip_prefix("Time: ").is_some_and(|time| count(time.trim()).is_some())
+            self.read_tests(counts);
+        } else if line
+            .text
+            .strip_prefix("Time: ")
+            .is_some_and(|time| leading_count(time.trim()).is_some())
         {
-            self.close(true);
+            self.close_run(true);
         }
     }
 
     fn finish(mut self) -> Option<TestSummary> {
-        self.close(false);
-        self.heard
+        self.close_run(false);
+        self.summary
     }
 }
 
-impl Jest {
-    fn tests(&mut self, counts: &str) {
+impl JestParser {
+    fn read_tests(&mut self, counts: &str) {
         let (mut passed, mut failed, mut skipped, mut total) = (0, 0, 0, false);
-        let read = each(counts, ", ", |n, word| match word {
+        let read = visit_counts(counts, ", ", |n, word| match word {
             "passed" => passed = n,
             "failed" => failed = n,
             "skipped" | "todo" => skipped += n,
@@ -57,12 +60,12 @@ impl Jest {
         if read.is_none() || !total {
             return;
         }
-        // A suite that can't be run has no tests that could fail. Without the
-        // line above there is no telling whether one was.
+        // A suite that can't be loaded has no tests that could fail. Without the line above, it is
+        // not known whether there was such a suite.
         let suites = self.suites.take();
         let (suites_failed, all) = suites.unwrap_or((0, false));
         self.run = Some(TestSummary {
-            runner: Runner::Jest,
+            runner: TestRunner::Jest,
             passed: Some(passed),
             failed: if failed == 0 { suites_failed } else { failed },
             skipped,
@@ -70,14 +73,14 @@ impl Jest {
         });
     }
 
-    fn close(&mut self, ended: bool) {
+    fn close_run(&mut self, ended: bool) {
         if let Some(mut run) = self.run.take() {
             run.complete &= ended;
-            add(&mut self.heard, run);
+            add_run(&mut self.summary, run);
         } else if let Some((failed, _)) = self.suites.take() {
-            let runner = Runner::Jest;
+            let runner = TestRunner::Jest;
             let run = TestSummary { runner, passed: None, failed, skipped: 0, complete: false };
-            add(&mut self.heard, run);
+            add_run(&mut self.summary, run);
         }
     }
 }

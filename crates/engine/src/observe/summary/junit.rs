@@ -1,32 +1,32 @@
-//! `JUnit`: by itself, under Maven's surefire, under Ant, under Gradle.
+//! `JUnit`: on its own, under Maven's surefire, under Ant, under Gradle.
 
-use super::count::{count, number};
-use super::text::Line;
-use super::{Family, Runner, TestSummary, add};
+use super::count::{leading_count, whole_number};
+use super::text::OutputLine;
+use super::{RunnerParser, TestRunner, TestSummary, add_run};
 
-/// `Tests run: 3, Failures: 1, Errors: 0, Skipped: 0`: with a time it is told of
-/// one class, without one of a module.
+/// `Tests run: 3, Failures: 1, Errors: 0, Skipped: 0`: a line with a time is about one class, a
+/// line without it is about a module.
 #[derive(Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is one thing that was heard")]
-pub(super) struct Junit {
+#[expect(clippy::struct_excessive_bools, reason = "each flag is an independent observation")]
+pub(super) struct JunitParser {
     classes: Option<TestSummary>,
     modules: Option<TestSummary>,
-    /// By itself `JUnit` sums up once, at the end.
-    alone: Option<TestSummary>,
-    /// The tool around it says how it ended, or that the tests did not compile.
+    /// The total that `JUnit` on its own prints once, at the end.
+    standalone: Option<TestSummary>,
+    /// Whether the build tool printed its result, and whether the tests did not compile.
     ended: bool,
     not_built: bool,
-    /// Ant's first line was heard; lines are left out.
+    /// Whether Ant's first line was read, and whether lines are missing.
     begun: bool,
-    cut: bool,
-    /// A report in columns: `[ 3 tests successful ]`.
+    mark_gap: bool,
+    /// The total of a report in columns: `[ 3 tests successful ]`.
     console: Option<TestSummary>,
 }
 
-impl Family for Junit {
-    const FIRST: &'static [u8] = b"[TOBF";
+impl RunnerParser for JunitParser {
+    const FIRST_BYTES: &'static [u8] = b"[TOBF";
 
-    fn line(&mut self, line: &Line<'_>) {
+    fn read_line(&mut self, line: &OutputLine<'_>) {
         let Some(first @ (b'[' | b'T' | b'O' | b'B' | b'F')) = line.trimmed.as_bytes().first()
         else {
             return;
@@ -34,7 +34,7 @@ impl Family for Junit {
         if *first == b'['
             && let Some(column) = line.trimmed.strip_prefix("[ ")
         {
-            return self.column(column);
+            return self.read_column(column);
         }
         let (tag, text) = match line.trimmed.split_once("] ") {
             Some((tag, text)) if *first == b'[' => (tag, text.trim_start()),
@@ -43,11 +43,11 @@ impl Family for Junit {
         if text.starts_with("Buildfile: ") {
             self.begun = true;
         } else if let Some(counts) = text.strip_prefix("Tests run: ") {
-            self.counts(tag, counts);
+            self.read_counts(tag, counts);
         } else if text.starts_with("OK (") {
-            let tests = text.strip_prefix("OK (").and_then(count);
+            let tests = text.strip_prefix("OK (").and_then(leading_count);
             if let Some((tests, "tests)" | "test)")) = tests {
-                add(&mut self.alone, summary(Some(tests), 0, 0));
+                add_run(&mut self.standalone, junit_summary(Some(tests), 0, 0));
             }
         } else if ["BUILD SUCCESS", "BUILD FAIL", "Failed to execute goal "]
             .iter()
@@ -60,67 +60,67 @@ impl Family for Junit {
 
     fn finish(self) -> Option<TestSummary> {
         let ended = |run: TestSummary, ended| TestSummary { complete: ended, ..run };
-        // Every module tells its classes first, and the sum then. Ant tells the
-        // classes alone, so that none may be missing.
-        let all_classes = self.ended && self.begun && !self.cut;
+        // A module prints its classes first and then the sum. Ant prints only the classes, so none
+        // of its lines may be missing.
+        let all_classes = self.ended && self.begun && !self.mark_gap;
         let classes = self.classes.map(|run| ended(run, all_classes));
         let run = self.modules.map(|run| ended(run, self.ended)).or(classes);
-        let not_built = TestSummary { complete: false, ..summary(Some(0), 1, 0) };
+        let not_built = TestSummary { complete: false, ..junit_summary(Some(0), 1, 0) };
         let not_built = self.not_built.then_some(not_built);
-        let others = [self.alone, self.console, not_built].into_iter().flatten();
-        run.into_iter().chain(others).reduce(TestSummary::and)
+        let others = [self.standalone, self.console, not_built].into_iter().flatten();
+        run.into_iter().chain(others).reduce(TestSummary::combine)
     }
 }
 
-fn summary(passed: Option<u64>, failed: u64, skipped: u64) -> TestSummary {
-    TestSummary { runner: Runner::Junit, passed, failed, skipped, complete: true }
+fn junit_summary(passed: Option<u64>, failed: u64, skipped: u64) -> TestSummary {
+    TestSummary { runner: TestRunner::Junit, passed, failed, skipped, complete: true }
 }
 
-impl Junit {
-    /// Says that lines are left out here, or before all that is heard.
-    pub(super) fn cut(&mut self) {
-        self.cut = true;
+impl JunitParser {
+    /// Lines are missing here, or before everything that was read.
+    pub(super) fn mark_gap(&mut self) {
+        self.mark_gap = true;
     }
 
-    fn counts(&mut self, tag: &str, counts: &str) {
+    fn read_counts(&mut self, tag: &str, counts: &str) {
         let of_class = counts.contains("Time elapsed");
         let (mut run, mut failed, mut skipped, mut errors) = (None, 0, 0, false);
         for (at, part) in counts.split(',').enumerate() {
             let part = part.trim();
             match part.split_once(": ") {
-                None if at == 0 => run = number(part),
-                Some(("Failures", n)) => failed += count(n).map_or(0, |(n, _)| n),
+                None if at == 0 => run = whole_number(part),
+                Some(("Failures", n)) => failed += leading_count(n).map_or(0, |(n, _)| n),
                 Some(("Errors", n)) => {
                     errors = true;
-                    failed += count(n).map_or(0, |(n, _)| n);
+                    failed += leading_count(n).map_or(0, |(n, _)| n);
                 }
-                Some(("Skipped", n)) => skipped += count(n).map_or(0, |(n, _)| n),
+                Some(("Skipped", n)) => skipped += leading_count(n).map_or(0, |(n, _)| n),
                 _ => {}
             }
         }
         let Some(run) = run else { return };
-        let summary = summary(run.checked_sub(failed + skipped), failed, skipped);
+        let summary = junit_summary(run.checked_sub(failed + skipped), failed, skipped);
         if of_class {
-            add(&mut self.classes, summary);
+            add_run(&mut self.classes, summary);
         } else if errors {
-            add(&mut self.modules, summary);
+            add_run(&mut self.modules, summary);
         } else if tag.is_empty() {
-            // `Tests run: 3,  Failures: 1`: errors count as failures.
-            add(&mut self.alone, summary);
+            // In `Tests run: 3,  Failures: 1`, errors count as failures.
+            add_run(&mut self.standalone, summary);
         }
     }
 
     /// `[         3 tests successful      ]`.
-    fn column(&mut self, text: &str) {
+    fn read_column(&mut self, text: &str) {
         let Some(text) = text.strip_suffix(']') else { return };
-        let Some((n, word)) = count(text.trim()) else { return };
+        let Some((n, word)) = leading_count(text.trim()) else { return };
         let run = match word {
             "tests found" => {
-                let begun = TestSummary { complete: false, ..summary(None, 0, 0) };
-                return add(&mut self.console, begun);
+                let begun = TestSummary { complete: false, ..junit_summary(None, 0, 0) };
+                return add_run(&mut self.console, begun);
             }
             "tests skipped" | "tests aborted" | "tests successful" | "tests failed" => {
-                let begun = TestSummary { complete: false, ..summary(None, 0, 0) };
+                let begun = TestSummary { complete: false, ..junit_summary(None, 0, 0) };
                 self.console.get_or_insert(begun)
             }
             _ => return,
@@ -136,22 +136,22 @@ impl Junit {
     }
 }
 
-/// `3 tests completed, 1 failed`, said only where one did; else its task says
-/// that tests were run, and the last line how it ended.
+/// `3 tests completed, 1 failed`, which Gradle prints only if a test failed. Otherwise the name of
+/// the task shows that tests were run, and the last line shows the result.
 #[derive(Default)]
-pub(super) struct Gradle {
-    heard: Option<TestSummary>,
+pub(super) struct GradleParser {
+    summary: Option<TestSummary>,
     ran: bool,
     failed: u64,
     not_built: bool,
     succeeded: bool,
 }
 
-impl Family for Gradle {
-    const FIRST: &'static [u8] = b">:EB0123456789";
+impl RunnerParser for GradleParser {
+    const FIRST_BYTES: &'static [u8] = b">:EB0123456789";
 
-    fn line(&mut self, line: &Line<'_>) {
-        if !line.at_margin() {
+    fn read_line(&mut self, line: &OutputLine<'_>) {
+        if !line.has_no_indentation() {
             return;
         }
         match line.text.as_bytes().first() {
@@ -169,8 +169,8 @@ impl Family for Gradle {
             }
             Some(b'B') => self.succeeded |= line.text.starts_with("BUILD SUCCESSFUL in "),
             Some(b'0'..=b'9') => {
-                if let Some(summary) = completed(line.text) {
-                    add(&mut self.heard, summary);
+                if let Some(summary) = parse_completed(line.text) {
+                    add_run(&mut self.summary, summary);
                 }
             }
             _ => {}
@@ -178,31 +178,31 @@ impl Family for Gradle {
     }
 
     fn finish(self) -> Option<TestSummary> {
-        // What passed is not told.
-        let untold = TestSummary {
-            runner: Runner::Gradle,
+        // Gradle does not print the number of passed tests.
+        let without_counts = TestSummary {
+            runner: TestRunner::Gradle,
             passed: self.not_built.then_some(0),
             failed: self.failed.max(u64::from(self.not_built)),
             skipped: 0,
             complete: self.succeeded,
         };
-        self.heard.or_else(|| (self.ran || self.not_built).then_some(untold))
+        self.summary.or_else(|| (self.ran || self.not_built).then_some(without_counts))
     }
 }
 
-fn completed(text: &str) -> Option<TestSummary> {
+fn parse_completed(text: &str) -> Option<TestSummary> {
     let (mut run, mut failed, mut skipped) = (None, 0, 0);
-    super::count::each(text, ", ", |n, word| match word {
+    super::count::visit_counts(text, ", ", |n, word| match word {
         "tests completed" | "test completed" => run = Some(n),
         "failed" => failed = n,
         "skipped" => skipped = n,
         _ => {}
     })?;
     let passed = run.filter(|_| failed > 0)?.checked_sub(failed + skipped);
-    Some(TestSummary { runner: Runner::Gradle, passed, failed, skipped, complete: true })
+    Some(TestSummary { runner: TestRunner::Gradle, passed, failed, skipped, complete: true })
 }
 
-/// Whether a task runs tests and did: `app:test`, `integrationTest`.
+/// Whether a task runs tests and was not skipped: `app:test`, `integrationTest`.
 fn is_test_task(task: &str) -> bool {
     let (path, how) = task.split_once(' ').unwrap_or((task, ""));
     let name = path.rsplit(':').next().unwrap_or(path);

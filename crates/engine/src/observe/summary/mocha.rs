@@ -1,34 +1,34 @@
-//! `mocha`, in the reporters that people read.
+//! `mocha`, with its reporters for people.
 
-use super::count::{count, is_duration};
-use super::text::Line;
-use super::{Family, Runner, TestSummary, add};
+use super::count::{is_duration, leading_count};
+use super::text::OutputLine;
+use super::{RunnerParser, TestRunner, TestSummary, add_run};
 
 /// `3 passing (5ms)`, `1 pending`, `2 failing`, each on a line of its own.
 #[derive(Default)]
-pub(super) struct Mocha {
-    heard: Option<TestSummary>,
+pub(super) struct MochaParser {
+    summary: Option<TestSummary>,
     run: Option<TestSummary>,
-    /// A failed test was listed before anything was summed up.
+    /// Whether a failed test was listed before the summary.
     listed: bool,
-    /// Something follows the sums: the end of a failing run can't be missing.
+    /// Whether a line follows the summary. The end of a failing run can't be missing.
     ended: bool,
 }
 
-impl Family for Mocha {
-    const FIRST: &'static [u8] = b"0123456789.,!";
+impl RunnerParser for MochaParser {
+    const FIRST_BYTES: &'static [u8] = b"0123456789.,!";
 
-    fn line(&mut self, line: &Line<'_>) {
+    fn read_line(&mut self, line: &OutputLine<'_>) {
         let text = line.trimmed;
-        if line.at_margin() {
+        if line.has_no_indentation() {
             return;
         }
         match text.as_bytes().first() {
             Some(b'0'..=b'9') => {
-                let Some((n, word)) = count(text) else { return };
-                self.counted(n, word);
+                let Some((n, word)) = leading_count(text) else { return };
+                self.read_count(n, word);
             }
-            // The dots of one test each: `!` is one that failed.
+            // Each character is the result of one test: `!` is a failure.
             Some(b'.' | b',' | b'!') if self.run.is_none() => {
                 let dots = text.bytes().all(|byte| matches!(byte, b'.' | b',' | b'!'));
                 self.listed |= dots && text.contains('!');
@@ -38,21 +38,21 @@ impl Family for Mocha {
     }
 
     fn finish(mut self) -> Option<TestSummary> {
-        self.close();
-        self.heard
+        self.close_run();
+        self.summary
     }
 }
 
-impl Mocha {
-    fn counted(&mut self, n: u64, word: &str) {
+impl MochaParser {
+    fn read_count(&mut self, n: u64, word: &str) {
         if let Some(rest) = word.strip_prefix("passing") {
             let time = rest.strip_prefix(" (").and_then(|rest| rest.strip_suffix(')'));
             if !time.is_some_and(is_duration) {
                 return;
             }
-            self.close();
+            self.close_run();
             self.run = Some(TestSummary {
-                runner: Runner::Mocha,
+                runner: TestRunner::Mocha,
                 passed: Some(n),
                 failed: 0,
                 skipped: 0,
@@ -63,38 +63,39 @@ impl Mocha {
                 run.skipped = n;
             }
         } else if word == "failing" {
-            let runner = Runner::Mocha;
-            let alone = TestSummary { runner, passed: None, failed: 0, skipped: 0, complete: true };
-            self.run.get_or_insert(alone).failed = n;
+            let runner = TestRunner::Mocha;
+            let new_run =
+                TestSummary { runner, passed: None, failed: 0, skipped: 0, complete: true };
+            self.run.get_or_insert(new_run).failed = n;
             self.ended = true;
         } else if word.starts_with(") ") && self.run.is_none() {
             self.listed = true;
         }
     }
 
-    /// Hears a line with nothing on it.
-    pub(super) fn blank(&mut self) {
+    /// Reads an empty line.
+    pub(super) fn read_empty_line(&mut self) {
         self.ended |= self.run.is_some();
     }
 
-    /// Says that lines are left out here: the next of the sums may be among them.
-    pub(super) fn cut(&mut self) {
+    /// Lines are missing here, possibly including the next line of the summary.
+    pub(super) fn mark_gap(&mut self) {
         if let Some(run) = &mut self.run {
             run.complete = false;
         }
     }
 
-    /// Says whether the text breaks off without a line's end: then it was
-    /// trimmed, and the blank line that mocha ends with was there.
-    pub(super) fn end(&mut self, trimmed: bool) {
+    /// Reports whether the text has no line break at its end. Then it was trimmed, and mocha's last
+    /// empty line was removed.
+    pub(super) fn mark_trimmed(&mut self, trimmed: bool) {
         self.ended |= trimmed;
     }
 
-    fn close(&mut self) {
+    fn close_run(&mut self) {
         if let Some(mut run) = self.run.take() {
             let missing = run.failed == 0 && (self.listed || !self.ended);
             run.complete &= !missing;
-            add(&mut self.heard, run);
+            add_run(&mut self.summary, run);
             (self.listed, self.ended) = (false, false);
         }
     }

@@ -1,37 +1,37 @@
 //! `phpunit`.
 
-use super::count::{count, number};
-use super::text::Line;
-use super::{Family, Runner, TestSummary, add};
+use super::count::{leading_count, whole_number};
+use super::text::OutputLine;
+use super::{RunnerParser, TestRunner, TestSummary, add_run};
 
 /// `OK (2 tests, 2 assertions)`, or `Tests: 6, Assertions: 2, Failures: 1.`
 #[derive(Default)]
-pub(super) struct Phpunit {
-    heard: Option<TestSummary>,
-    /// The headline: up to version 9 a warning is a test's outcome.
+pub(super) struct PhpunitParser {
+    summary: Option<TestSummary>,
+    /// Whether the headline was `WARNINGS!`. Up to version 9, a warning is the outcome of a test.
     warnings: bool,
 }
 
-impl Family for Phpunit {
-    const FIRST: &'static [u8] = b"WOT";
+impl RunnerParser for PhpunitParser {
+    const FIRST_BYTES: &'static [u8] = b"WOT";
 
-    fn line(&mut self, line: &Line<'_>) {
+    fn read_line(&mut self, line: &OutputLine<'_>) {
         let text = line.text;
         match text.as_bytes().first() {
             Some(b'W') => self.warnings |= text == "WARNINGS!",
             Some(b'O') => {
-                let tests = text.strip_prefix("OK (").and_then(count);
+                let tests = text.strip_prefix("OK (").and_then(leading_count);
                 if let Some((tests, rest)) = tests
                     && text.ends_with(" assertions)") | text.ends_with(" assertion)")
                     && rest.starts_with("test")
                 {
-                    add(&mut self.heard, summary(Some(tests), 0, 0));
+                    add_run(&mut self.summary, phpunit_summary(Some(tests), 0, 0));
                 }
             }
             Some(b'T') => {
-                if let Some(run) = self.counts(text) {
+                if let Some(run) = self.read_counts(text) {
                     self.warnings = false;
-                    add(&mut self.heard, run);
+                    add_run(&mut self.summary, run);
                 }
             }
             _ => {}
@@ -39,20 +39,20 @@ impl Family for Phpunit {
     }
 
     fn finish(self) -> Option<TestSummary> {
-        self.heard
+        self.summary
     }
 }
 
-fn summary(passed: Option<u64>, failed: u64, skipped: u64) -> TestSummary {
-    TestSummary { runner: Runner::Phpunit, passed, failed, skipped, complete: true }
+fn phpunit_summary(passed: Option<u64>, failed: u64, skipped: u64) -> TestSummary {
+    TestSummary { runner: TestRunner::Phpunit, passed, failed, skipped, complete: true }
 }
 
-impl Phpunit {
-    fn counts(&self, text: &str) -> Option<TestSummary> {
+impl PhpunitParser {
+    fn read_counts(&self, text: &str) -> Option<TestSummary> {
         let (mut run, mut failed, mut skipped, mut other, mut asserts) = (None, 0, 0, 0, false);
         for part in text.strip_suffix('.')?.split(", ") {
             let (word, n) = part.split_once(": ")?;
-            let n = number(n)?;
+            let n = whole_number(n)?;
             match word {
                 "Tests" => run = Some(n),
                 "Assertions" => asserts = true,
@@ -64,6 +64,6 @@ impl Phpunit {
             }
         }
         let run = run.filter(|_| asserts)?;
-        Some(summary(run.checked_sub(failed + skipped + other), failed, skipped))
+        Some(phpunit_summary(run.checked_sub(failed + skipped + other), failed, skipped))
     }
 }

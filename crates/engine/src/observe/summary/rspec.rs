@@ -1,39 +1,40 @@
 //! `rspec`.
 
-use super::count::each;
-use super::text::Line;
-use super::{Family, Runner, TestSummary, add};
+use super::count::visit_counts;
+use super::text::OutputLine;
+use super::{RunnerParser, TestRunner, TestSummary, add_run};
 
 /// `6 examples, 2 failures, 1 pending`.
 #[derive(Default)]
-pub(super) struct Rspec(Option<TestSummary>);
+pub(super) struct RspecParser(Option<TestSummary>);
 
-impl Family for Rspec {
-    const FIRST: &'static [u8] = b"0123456789";
+impl RunnerParser for RspecParser {
+    const FIRST_BYTES: &'static [u8] = b"0123456789";
 
-    fn line(&mut self, line: &Line<'_>) {
+    fn read_line(&mut self, line: &OutputLine<'_>) {
         if !line.text.starts_with(|c: char| c.is_ascii_digit()) || !line.text.contains(" example") {
             return;
         }
-        let (mut run, mut failures, mut errors, mut pending, mut told) = (None, 0, 0, 0, false);
-        let read = each(line.text, ", ", |n, word| match word {
+        let (mut run, mut failures, mut errors, mut pending, mut has_failures) =
+            (None, 0, 0, 0, false);
+        let read = visit_counts(line.text, ", ", |n, word| match word {
             "example" | "examples" => run = Some(n),
-            "failure" | "failures" => (failures, told) = (n, true),
+            "failure" | "failures" => (failures, has_failures) = (n, true),
             "pending" => pending = n,
             "error occurred outside of examples" | "errors occurred outside of examples" => {
                 errors = n;
             }
             _ => run = None,
         });
-        if let (Some(()), Some(run), true) = (read, run, told) {
+        if let (Some(()), Some(run), true) = (read, run, has_failures) {
             let summary = TestSummary {
-                runner: Runner::Rspec,
+                runner: TestRunner::Rspec,
                 passed: run.checked_sub(failures + pending),
                 failed: failures + errors,
                 skipped: pending,
                 complete: errors == 0,
             };
-            add(&mut self.0, summary);
+            add_run(&mut self.0, summary);
         }
     }
 

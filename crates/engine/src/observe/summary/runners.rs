@@ -1,42 +1,42 @@
-//! All runners that are listened to, and who of them is told which line.
+//! All runners whose output is recognised, and which parser reads which line.
 
-use super::text::Line;
-use super::{Family, TestSummary};
+use super::text::OutputLine;
+use super::{RunnerParser, TestSummary};
 use super::{cargo, ctest, gotest, jest, junit, mocha, phpunit, python, rspec, tap, vitest};
 
 macro_rules! runners {
     ($($name:ident: $family:ty,)*) => {
-        /// The runners, in the order in which their words are put together.
+        /// The parsers, in the order in which their summaries are added.
         #[derive(Default)]
-        pub(super) struct Runners {
+        pub(super) struct RunnerParsers {
             $(pub(super) $name: $family,)*
         }
 
-        /// Who listens to lines that begin with a byte: a bit each.
-        const LISTENERS: [u16; 256] = listeners(&[$(<$family>::FIRST,)*]);
+        /// The parsers that need lines with a given first byte: one bit for each parser.
+        const PARSERS_BY_FIRST_BYTE: [u16; 256] = parsers_by_first_byte(&[$(<$family>::FIRST_BYTES,)*]);
 
-        impl Runners {
-            /// Tells a line to those whom it may tell something; `first` is the byte it
-            /// begins with, blanks aside.
-            pub(super) fn line(&mut self, line: &Line<'_>, first: u8) {
-                let mut listeners = LISTENERS.get(usize::from(first)).copied().unwrap_or(0);
+        impl RunnerParsers {
+            /// Passes a line to the parsers that may need it. `first` is the first byte of the line
+            /// without indentation.
+            pub(super) fn read_line(&mut self, line: &OutputLine<'_>, first: u8) {
+                let mut listeners = PARSERS_BY_FIRST_BYTE.get(usize::from(first)).copied().unwrap_or(0);
                 let mut listens = || {
                     let listens = listeners & 1 == 1;
                     listeners >>= 1;
                     listens
                 };
-                $(if listens() || self.$name.awaits() {
-                    self.$name.line(line);
+                $(if listens() || self.$name.needs_next_line() {
+                    self.$name.read_line(line);
                 })*
             }
 
-            /// Tells a line to everybody.
+            /// Passes a line to all parsers.
             #[cfg(test)]
-            pub(super) fn everybody(&mut self, line: &Line<'_>) {
-                $(self.$name.line(line);)*
+            pub(super) fn read_line_in_all(&mut self, line: &OutputLine<'_>) {
+                $(self.$name.read_line(line);)*
             }
 
-            /// What they came to, those that were heard.
+            /// The summaries of the parsers that recognised something.
             pub(super) fn finish(self) -> impl Iterator<Item = TestSummary> {
                 [$(self.$name.finish(),)*].into_iter().flatten()
             }
@@ -45,23 +45,26 @@ macro_rules! runners {
 }
 
 runners! {
-    pytest: python::Pytest,
-    unittest: python::Unittest,
-    cargo: cargo::Cargo,
-    go: gotest::GoTest,
-    jest: jest::Jest,
-    vitest: vitest::Vitest,
-    mocha: mocha::Mocha,
-    tap: tap::Tap,
-    junit: junit::Junit,
-    gradle: junit::Gradle,
-    rspec: rspec::Rspec,
-    phpunit: phpunit::Phpunit,
-    ctest: ctest::Ctest,
+    pytest: python::PytestParser,
+    unittest: python::UnittestParser,
+    cargo: cargo::CargoParser,
+    go: gotest::GoTestParser,
+    jest: jest::JestParser,
+    vitest: vitest::VitestParser,
+    mocha: mocha::MochaParser,
+    tap: tap::TapParser,
+    junit: junit::JunitParser,
+    gradle: junit::GradleParser,
+    rspec: rspec::RspecParser,
+    phpunit: phpunit::PhpunitParser,
+    ctest: ctest::CtestParser,
 }
 
-#[expect(clippy::indexing_slicing, reason = "runs when it is compiled, and would fail there")]
-const fn listeners(families: &[&[u8]]) -> [u16; 256] {
+#[expect(
+    clippy::indexing_slicing,
+    reason = "it runs at compile time, where an error stops the build"
+)]
+const fn parsers_by_first_byte(families: &[&[u8]]) -> [u16; 256] {
     let mut listeners = [0; 256];
     let mut family = 0;
     while family < families.len() {
@@ -85,7 +88,7 @@ mod tests {
     use super::super::text::each_line;
     use super::*;
 
-    /// What runners say, and beginnings that may hide it.
+    /// Lines that runners print, and prefixes that may hide them.
     const SAID: [&str; 38] = [
         "=== 1 failed, 3 passed in 0.03s ===",
         "2 passed in 0.1s",
@@ -149,17 +152,17 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(4000))]
 
         #[test]
-        fn nobody_is_spared_a_line_that_tells_something(
+        fn every_parser_gets_each_line_it_needs(
             picks in prop::collection::vec((0..BEFORE.len(), 0..SAID.len() + MORE.len()), 0..12)
         ) {
-            let said: Vec<&str> = SAID.into_iter().chain(MORE).collect();
-            let lines = picks.iter().map(|(before, at)| [BEFORE[*before], said[*at], "\n"].concat());
+            let lines_of_runners: Vec<&str> = SAID.into_iter().chain(MORE).collect();
+            let lines = picks.iter().map(|(before, at)| [BEFORE[*before], lines_of_runners[*at], "\n"].concat());
             let text: String = lines.collect();
-            let (mut some, mut all) = (Runners::default(), Runners::default());
+            let (mut some, mut all) = (RunnerParsers::default(), RunnerParsers::default());
             each_line(&text, |line| {
                 if let Some(first) = line.trimmed.as_bytes().first() {
-                    some.line(line, *first);
-                    all.everybody(line);
+                    some.read_line(line, *first);
+                    all.read_line_in_all(line);
                 }
             });
             let (some, all): (Vec<_>, Vec<_>) = (some.finish().collect(), all.finish().collect());

@@ -1,44 +1,45 @@
-//! Reports in the XML of `JUnit`, which many runners write.
+//! Reports in `JUnit`'s XML format, which many runners write.
 
-use super::count::number;
-use super::text::Line;
-use super::{Runner, TestSummary, add};
+use super::count::whole_number;
+use super::text::OutputLine;
+use super::{TestRunner, TestSummary, add_run};
 
-/// `<testsuites tests="8" failures="2" errors="0" skipped="1">`, or the same of
-/// every `<testsuite>`.
+/// `<testsuites tests="8" failures="2" errors="0" skipped="1">`, or the same attributes on every
+/// `<testsuite>`.
 #[derive(Default)]
-pub(super) struct Xml {
+pub(super) struct JunitXmlParser {
     /// The totals of the whole report.
     all: Option<TestSummary>,
-    /// Those of its outermost suites.
+    /// The sum of the outermost suites.
     suites: Option<TestSummary>,
     depth: u64,
-    /// Tests that are seen to have failed, and tests outside of suites.
+    /// The number of failed tests in the text, and whether there are tests outside of suites.
     failures: u64,
-    loose: bool,
-    /// Whether something in the middle was not read.
-    gap: bool,
+    has_loose_tests: bool,
+    /// Whether the middle of the text was not read.
+    mark_gap: bool,
     ended: bool,
 }
 
-impl Xml {
-    /// Hears a line.
-    pub(super) fn line(&mut self, line: &Line<'_>) {
-        // What a failed test said may stand before a tag.
+impl JunitXmlParser {
+    /// Reads a line.
+    pub(super) fn read_line(&mut self, line: &OutputLine<'_>) {
+        // The output of a failed test may precede a tag.
         if !line.trimmed.starts_with('<') && !line.trimmed.ends_with('>') {
             return;
         }
         for tag in line.trimmed.split('<').skip(1) {
-            self.tag(tag);
+            self.read_tag(tag);
         }
     }
 
-    /// What it came to; `None` if it was no report.
+    /// The summary; `None` if the text is not a report.
     pub(super) fn finish(self) -> Option<TestSummary> {
-        // Of suites those in the middle, or outside of them, would be missing.
-        let suites = self.suites.filter(|_| !self.gap && !self.loose);
+        // If the middle is missing, or tests are outside of suites, the sum of the suites is
+        // incomplete.
+        let suites = self.suites.filter(|_| !self.mark_gap && !self.has_loose_tests);
         let mut run = match (self.all, suites) {
-            // Some totals leave out what was skipped.
+            // Some totals do not contain the number of skipped tests.
             (Some(all), Some(suites)) if all.passed.is_none() => {
                 TestSummary { failed: suites.failed.max(all.failed), ..suites }
             }
@@ -49,30 +50,30 @@ impl Xml {
         Some(run)
     }
 
-    /// From here on lines follow that do not follow each other.
-    pub(super) fn gap(&mut self) {
-        self.gap = true;
+    /// The next lines do not directly follow the lines before.
+    pub(super) fn mark_gap(&mut self) {
+        self.mark_gap = true;
     }
 
-    fn tag(&mut self, tag: &str) {
+    fn read_tag(&mut self, tag: &str) {
         let name = tag.split([' ', '>', '/', '\t']).next().unwrap_or("");
         match name {
             "testsuites" => {
                 self.ended = false;
-                if let Some(totals) = totals(tag) {
-                    add(&mut self.all, totals);
+                if let Some(totals) = parse_totals(tag) {
+                    add_run(&mut self.all, totals);
                 }
             }
             "testsuite" => {
                 if self.depth == 0
-                    && let Some(totals) = totals(tag)
+                    && let Some(totals) = parse_totals(tag)
                 {
                     self.ended = tag.contains("/>");
-                    add(&mut self.suites, totals);
+                    add_run(&mut self.suites, totals);
                 }
                 self.depth += u64::from(!tag.contains("/>"));
             }
-            "testcase" => self.loose |= self.depth == 0,
+            "testcase" => self.has_loose_tests |= self.depth == 0,
             "failure" | "error" => self.failures += 1,
             "" if tag.starts_with("/testsuites>") => self.ended = true,
             "" if tag.starts_with("/testsuite>") => {
@@ -84,7 +85,7 @@ impl Xml {
     }
 }
 
-fn totals(tag: &str) -> Option<TestSummary> {
+fn parse_totals(tag: &str) -> Option<TestSummary> {
     let value = |name: &str| {
         let mut rest = tag;
         loop {
@@ -92,7 +93,7 @@ fn totals(tag: &str) -> Option<TestSummary> {
             let before = rest.get(..at)?.ends_with([' ', '\t']);
             rest = rest.get(at + name.len()..)?;
             if let Some(value) = rest.strip_prefix("=\"").filter(|_| before) {
-                return number(value.split('"').next()?);
+                return whole_number(value.split('"').next()?);
             }
         }
     };
@@ -101,5 +102,5 @@ fn totals(tag: &str) -> Option<TestSummary> {
     let skipped = value("skipped").or_else(|| value("disabled"));
     let passed = skipped.and_then(|skipped| tests.checked_sub(failed + skipped));
     let skipped = skipped.unwrap_or(0);
-    Some(TestSummary { runner: Runner::Junit, passed, failed, skipped, complete: true })
+    Some(TestSummary { runner: TestRunner::Junit, passed, failed, skipped, complete: true })
 }

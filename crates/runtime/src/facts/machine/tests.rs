@@ -12,28 +12,28 @@ use crate::definitions::Definitions;
 use crate::facts::FactSources;
 use jackline_host::HostAccess;
 
-const CONTENTS: Wants = Wants { json: false, contents: true };
-const BOTH: Wants = Wants { json: true, contents: true };
+const CONTENTS: FileDetails = FileDetails { json: false, contents: true };
+const BOTH: FileDetails = FileDetails { json: true, contents: true };
 
 fn facts() -> Facts {
     Facts::at(Now::wall(Timestamp::from_ms(0)))
 }
 
-fn ask(sources: &mut FactSources, scene: &Scene<'_>, facts: &mut Facts, query: &Query) {
+fn ask(sources: &mut FactSources, scene: &FactContext<'_>, facts: &mut Facts, query: &Query) {
     let deadline = sources.deadline();
     let answers = sources.answer(scene, slice::from_ref(query), deadline).unwrap();
     let [fact] = answers.try_into().unwrap();
-    facts.learn(query, fact).unwrap();
+    facts.add_answer(query, fact).unwrap();
 }
 
-fn file(path: &str, wants: Wants) -> Query {
+fn file(path: &str, wants: FileDetails) -> Query {
     Query::File { path: path.to_owned(), wants }
 }
 
-/// The scene of one workspace, and where its facts come from.
-fn in_workspace(test: impl FnOnce(&Path, &Scene<'_>, &mut FactSources)) {
+/// Runs a test with the fact context of one workspace.
+fn in_workspace(test: impl FnOnce(&Path, &FactContext<'_>, &mut FactSources)) {
     let root = tempfile::tempdir().unwrap();
-    let scene = Scene {
+    let scene = FactContext {
         session: &SessionId::parse("s").unwrap(),
         workspace: Some(root.path()),
         definitions: &Definitions::new(None, HostAccess::default()),
@@ -48,7 +48,7 @@ fn in_workspace(test: impl FnOnce(&Path, &Scene<'_>, &mut FactSources)) {
 }
 
 #[test]
-fn a_file_that_changed_while_the_session_was_waited_for_is_read_again() {
+fn a_file_that_changed_while_waiting_for_the_lock_is_read_again() {
     in_workspace(|root, scene, sources| {
         for name in ["same", "other", "gone"] {
             fs::write(root.join(name), "[]").unwrap();
@@ -71,20 +71,23 @@ fn a_file_that_changed_while_the_session_was_waited_for_is_read_again() {
         assert_eq!(facts.files["same"], before.files["same"]);
         assert_eq!(facts.files["other"].json, Some(false));
         assert_eq!(facts.files["other"].digest, Some(Digest128::of(b"[")));
-        assert_eq!(facts.files["gone"], FileFact::of(FileKind::Missing));
-        // Whatever was wanted of it, it is there.
-        assert_eq!(Wants::told_by(&facts.files["new"]), Wants { json: true, contents: true });
+        assert_eq!(facts.files["gone"], FileFact::without_details(FileKind::Missing));
+        // All facts were requested for the missing file, so all are present now.
+        assert_eq!(
+            FileDetails::contained_in(&facts.files["new"]),
+            FileDetails { json: true, contents: true }
+        );
     });
 }
 
 #[test]
-fn a_link_that_was_turned_is_noticed_before_the_decision() {
+fn a_changed_link_is_noticed_before_the_decision() {
     in_workspace(|root, scene, sources| {
         fs::create_dir(root.join("safe")).unwrap();
         fs::create_dir(root.join("kept")).unwrap();
         std::os::unix::fs::symlink("safe", root.join("dir")).unwrap();
         let mut facts = facts();
-        ask(sources, scene, &mut facts, &file("dir/f", Wants::default()));
+        ask(sources, scene, &mut facts, &file("dir/f", FileDetails::default()));
         assert_eq!(facts.files["dir/f"].real.as_deref(), Some("safe/f"));
         fs::remove_file(root.join("dir")).unwrap();
         std::os::unix::fs::symlink("kept", root.join("dir")).unwrap();
@@ -95,11 +98,11 @@ fn a_link_that_was_turned_is_noticed_before_the_decision() {
 }
 
 #[test]
-fn what_changed_is_answered_once() {
+fn a_query_for_changes_is_answered_again_only_when_asked() {
     in_workspace(|root, scene, sources| {
         fs::write(root.join("f"), "x").unwrap();
         let mut facts = facts();
-        let files = vec![Tracked { path: "f".to_owned(), look: 0 }];
+        let files = vec![TrackedFile { path: "f".to_owned(), stamp: 0 }];
         ask(sources, scene, &mut facts, &Query::Changed { files });
         let changed = facts.changed.clone().unwrap();
         assert_eq!(changed["f"].digest, Some(Digest128::of(b"x")));
@@ -113,7 +116,7 @@ fn what_changed_is_answered_once() {
 }
 
 #[test]
-fn a_repository_is_asked_where_the_path_is() {
+fn the_repository_around_the_path_is_asked() {
     in_workspace(|root, scene, sources| {
         let git = |dir: &Path| {
             let made = std::process::Command::new("git").args(["init", "-q"]).arg(dir).status();
@@ -143,7 +146,7 @@ fn a_repository_is_asked_where_the_path_is() {
 #[test]
 fn a_verification_belongs_to_the_session() {
     in_workspace(|root, scene, sources| {
-        let mut verify = |scene: &Scene<'_>| {
+        let mut verify = |scene: &FactContext<'_>| {
             let mut facts = facts();
             let (line, timeout_seconds) = ("true".to_owned(), 1);
             let query = Query::Verification { run: 8, line, timeout_seconds };
@@ -155,7 +158,7 @@ fn a_verification_belongs_to_the_session() {
         fs::create_dir_all(session.join("checks/8")).unwrap();
         fs::write(session.join("checks/8/task"), "{}").unwrap();
         fs::write(session.join("checks/8/result"), r#"{"answer":"passed"}"#).unwrap();
-        let scene = Scene { session_directory: Some(&session), ..*scene };
+        let scene = FactContext { session_directory: Some(&session), ..*scene };
         assert_eq!(verify(&scene), VerificationFact::Passed);
     });
 }

@@ -1,106 +1,108 @@
-//! Servers that Claude Code reaches by an address.
+//! Wraps remote MCP servers of Claude Code.
 //!
 //! `"type": "http", "url": U, "headers": { "A": V }` becomes `"type": "stdio", "command":
-//! "jackline", "args": ["mcp", "wrap", "--url", U, "--header-env", "A=JACKLINE_HEADER_1"], "env":
-//! { "JACKLINE_HEADER_1": V }`. Keys get other names, and values stay where they are: what is a
-//! secret comes to no command line. An address that may hold one is named by a variable, too.
+//! "jackline", "args": ["mcp", "wrap", "--url", U, "--header-env", "A=JACKLINE_HEADER_1"], "env": {
+//! "JACKLINE_HEADER_1": V }`. The keys change and the values stay where they are, so a secret never
+//! appears on a command line. An address that may contain a secret is passed in a variable too.
 
 use jsonc_parser::ast::{Object, ObjectProp, StringLit};
 use jsonc_parser::common::Ranged as _;
 
 use super::{
-    Altered, Cut, Left, Started, Step, Wrapping, gap, is_separator, is_space, past_comma, piece,
-    quoted, span,
+    ProgramServer, ServerDecision, ServerEdit, TextCut, UnchangedReason, WrapOptions, after_comma,
+    byte_range, is_separator, is_space, key_separator, quoted, text_part,
 };
 use jackline_clients::settings_text::SettingsError;
 
-/// The words for the one kind that the proxy speaks. The first is what comes back where nobody
-/// remembers another one.
-const KINDS: [&str; 2] = ["http", "streamable-http"];
+/// The values of `type` for the transport that the proxy supports. Unwrapping restores the first
+/// one unless another one was recorded.
+const HTTP_TYPES: [&str; 2] = ["http", "streamable-http"];
 
-/// What the client does itself with a server that it speaks to, and with no program.
-const CLIENTS: [(&str, &str); 4] = [
-    ("headersHelper", "has the client ask a program for headers"),
-    ("oauth", "has the client log in"),
-    ("tools", "has rules for its tools that the client keeps only for servers elsewhere"),
-    ("toolPermissions", "has rules for its tools that the client keeps only for servers elsewhere"),
+/// Keys for features that the client supports only for remote servers, and what they do.
+const CLIENT_FEATURES: [(&str, &str); 4] = [
+    ("headersHelper", "makes the client run a program for its headers"),
+    ("oauth", "makes the client log in"),
+    ("tools", "has tool rules that the client applies only to remote servers"),
+    ("toolPermissions", "has tool rules that the client applies only to remote servers"),
 ];
 
 /// The variable with the address.
-const URL: &str = "JACKLINE_URL";
+const URL_VARIABLE: &str = "JACKLINE_URL";
 
-/// What is shorter in a path is rather a word than a token.
+/// A shorter part of a path is more likely a word than a token.
 const TOKEN_CHARS_MIN: usize = 16;
 
-/// The variables with the values of headers, each with its number.
-const HEADER: &str = "JACKLINE_HEADER_";
+/// The variables with the values of the headers, followed by a number.
+const HEADER_VARIABLE_PREFIX: &str = "JACKLINE_HEADER_";
 
-/// A server elsewhere that the guard can stand before.
-struct Spoken<'v, 'a> {
+/// A remote server that can be wrapped.
+struct RemoteMcpServer<'v, 'a> {
     kind: &'v StringLit<'a>,
     url: (&'v ObjectProp<'a>, &'v StringLit<'a>),
     headers: Option<(&'v ObjectProp<'a>, &'v Object<'a>)>,
 }
 
-impl<'v, 'a> Spoken<'v, 'a> {
-    /// The server, or why the guard can't stand before it.
+impl<'v, 'a> RemoteMcpServer<'v, 'a> {
+    /// Parses a remote server, or explains why it can't be wrapped.
     fn of(text: &str, server: &'v Object<'a>) -> Result<Self, String> {
         let no = |why: &str| Err(why.to_owned());
-        let Some(url) = server.get("url") else { return no("is elsewhere and has no `url`") };
+        let Some(url) = server.get("url") else { return no("is a remote server without a `url`") };
         let Some(kind) = server.get_string("type") else {
-            return no("has a `url` and no `type`, so the client does not know it either");
+            return no("has a `url` but no `type`, so the client can't use it either");
         };
-        if !KINDS.contains(&kind.value.as_ref()) {
+        if !HTTP_TYPES.contains(&kind.value.as_ref()) {
             let kind = &kind.value;
-            return Err(format!("is of type `{kind}`, and `jackline mcp wrap` speaks only `http`"));
+            return Err(format!(
+                "is of type `{kind}`, but `jackline mcp wrap` supports only `http`"
+            ));
         }
-        if let Some((_, why)) = CLIENTS.iter().find(|(key, _)| server.get(key).is_some()) {
-            return Err(format!("{why}, which nobody does behind the guard"));
+        if let Some((_, why)) = CLIENT_FEATURES.iter().find(|(key, _)| server.get(key).is_some()) {
+            return Err(format!("{why}, which does not work through the guard"));
         }
         if ["command", "args", "env"].iter().any(|key| server.get(key).is_some()) {
-            return no("has a `url`, and what starts a program besides");
+            return no("has a `url` and also keys that start a program");
         }
         let Some(address) = url.value.as_string_lit() else {
-            return no("has a `url` that is no text");
+            return no("has a `url` that is not a text");
         };
         let headers = match server.get("headers") {
             None => None,
             Some(property) => match property.value.as_object() {
                 Some(headers) => Some((property, headers)),
-                None => return no("has `headers` that are no object"),
+                None => return no("has `headers` that are not an object"),
             },
         };
         let spoken = Self { kind, url: (url, address), headers };
-        spoken.check(text)?;
+        spoken.check_restorable(text)?;
         Ok(spoken)
     }
 
-    /// Whether all of it can go and come back.
-    fn check(&self, text: &str) -> Result<(), String> {
+    /// Checks that wrapping can be undone exactly.
+    fn check_restorable(&self, text: &str) -> Result<(), String> {
         let headers = self.properties();
         let names = headers.iter().map(|property| property.name.as_str());
         let mut lower: Vec<String> = names.map(str::to_ascii_lowercase).collect();
         lower.sort_unstable();
         if lower.windows(2).any(|pair| matches!(pair, [one, other] if one == other)) {
-            return Err("has a header twice".to_owned());
+            return Err("has the same header twice".to_owned());
         }
         let has_text = |property: &&ObjectProp<'_>| {
             property.value.as_string_lit().is_some_and(|it| !it.value.is_empty())
         };
         if !headers.iter().all(has_text) {
-            return Err("has a header without a text in it".to_owned());
+            return Err("has a header whose value is empty or not a text".to_owned());
         }
         let own = [Some(self.url.0), self.headers.map(|(property, _)| property)];
         let keys = own.into_iter().flatten().chain(headers.iter().copied());
         let is_plain = |property: &ObjectProp<'_>| {
             let name = property.name.as_str();
-            piece(text, &span(property.name.range())).is_ok_and(|raw| raw == quoted(name))
+            text_part(text, &byte_range(property.name.range())).is_ok_and(|raw| raw == quoted(name))
         };
         if !keys.into_iter().all(is_plain) {
-            return Err("has keys with escapes in them, which would not come back".to_owned());
+            return Err("has keys with JSON escapes, which unwrapping could not restore".to_owned());
         }
-        if self.is_secret() && self.headers.is_some() && headers.is_empty() {
-            return Err("has empty `headers`; take them out".to_owned());
+        if self.may_hold_secret() && self.headers.is_some() && headers.is_empty() {
+            return Err("has empty `headers`; remove them".to_owned());
         }
         Ok(())
     }
@@ -109,21 +111,21 @@ impl<'v, 'a> Spoken<'v, 'a> {
         self.headers.map(|(_, headers)| headers.properties.iter().collect()).unwrap_or_default()
     }
 
-    /// Whether its address may hold a secret.
-    fn is_secret(&self) -> bool {
+    /// Whether its address may contain a secret.
+    fn may_hold_secret(&self) -> bool {
         may_hold_secret(&self.url.1.value)
     }
 }
 
-/// Whether an address may hold a secret: a query, a fragment, a name or password, a variable that
-/// the client fills in, or a part of the path that looks like a token.
+/// Whether an address may contain a secret: a query, a fragment, a user name or password, a
+/// variable that the client fills in, or a part of the path that looks like a token.
 fn may_hold_secret(address: &str) -> bool {
-    let place = address.split_once("://").map_or(address, |(_, place)| place);
-    let mut path = place.split('/').skip(1);
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let mut path = rest.split('/').skip(1);
     address.contains(['?', '#', '@']) || address.contains("${") || path.any(looks_like_token)
 }
 
-/// Whether it is long, and mixes letters with digits as few words do.
+/// Whether a part of a path is long and mixes letters and digits, as few words do.
 fn looks_like_token(segment: &str) -> bool {
     let mut letters = segment.chars();
     segment.len() >= TOKEN_CHARS_MIN
@@ -132,106 +134,112 @@ fn looks_like_token(segment: &str) -> bool {
         && segment.contains(|letter: char| letter.is_ascii_digit())
 }
 
-pub(super) fn put(
+pub(super) fn wrap_remote_server(
     text: &str,
     name: &str,
     server: &Object<'_>,
-    how: Wrapping<'_>,
-) -> Result<Step, SettingsError> {
-    let kept = |why| Ok(Step::Leave(Left::Kept(why)));
-    let spoken = match Spoken::of(text, server) {
+    how: WrapOptions<'_>,
+) -> Result<ServerDecision, SettingsError> {
+    let unchanged = |why| Ok(ServerDecision::Keep(UnchangedReason::Invalid(why)));
+    let spoken = match RemoteMcpServer::of(text, server) {
         Ok(spoken) => spoken,
-        Err(why) => return kept(why),
+        Err(why) => return unchanged(why),
     };
     let headers = spoken.properties();
-    let said = headers.iter().map(|property| {
+    let header_values = headers.iter().map(|property| {
         let value = property.value.as_string_lit().map_or("", |value| value.value.as_ref());
         (property.name.as_str(), value)
     });
-    let said: Vec<(&str, &str)> = said.collect();
+    let header_values: Vec<(&str, &str)> = header_values.collect();
     let address = &spoken.url.1.value;
     let address = (!address.contains("${")).then_some(address.as_ref());
-    if let Err(why) = (how.reaches)(address, &said) {
-        return kept(format!("can't be spoken to by `jackline mcp wrap`: {why}"));
+    if let Err(why) = (how.can_connect)(address, &header_values) {
+        return unchanged(format!("can't be reached by `jackline mcp wrap`: {why}"));
     }
-    if !how.remote.means(name) {
-        return Ok(Step::Leave(Left::Remote));
+    if !how.remote.includes(name) {
+        return Ok(ServerDecision::Keep(UnchangedReason::Remote));
     }
-    let kind = piece(text, &span(spoken.kind.range()))?;
-    let cuts = cuts(text, server, &spoken, how.program)?;
-    let usual = quoted(KINDS[0]);
+    let kind = text_part(text, &byte_range(spoken.kind.range()))?;
+    let cuts = wrap_cuts(text, server, &spoken, how.program)?;
+    let usual = quoted(HTTP_TYPES[0]);
     let kind = (kind != usual).then(|| kind.to_owned());
-    Ok(Step::Change(Altered { cuts, kind, is_bare: headers.is_empty() }))
+    Ok(ServerDecision::Change(ServerEdit { cuts, kind, has_no_header: headers.is_empty() }))
 }
 
-fn cuts(
+fn wrap_cuts(
     text: &str,
     server: &Object<'_>,
-    spoken: &Spoken<'_, '_>,
+    spoken: &RemoteMcpServer<'_, '_>,
     program: &str,
-) -> Result<Vec<Cut>, SettingsError> {
+) -> Result<Vec<TextCut>, SettingsError> {
     let (url, address) = spoken.url;
-    let written = piece(text, &span(address.range()))?;
-    let gap = gap(text, server)?;
+    let written = text_part(text, &byte_range(address.range()))?;
+    let gap = key_separator(text, server)?;
     let mut words = vec![quoted("mcp"), quoted("wrap")];
     let mut behind = String::new();
     let mut cuts = vec![
-        Cut { at: span(spoken.kind.range()), with: quoted("stdio") },
-        Cut { at: span(url.name.range()), with: quoted("command") },
+        TextCut { range: byte_range(spoken.kind.range()), replacement: quoted("stdio") },
+        TextCut { range: byte_range(url.name.range()), replacement: quoted("command") },
     ];
-    if spoken.is_secret() {
-        words.extend([quoted("--url-env"), quoted(URL)]);
-        let variable = format!("\"{URL}\": {written}");
+    if spoken.may_hold_secret() {
+        words.extend([quoted("--url-env"), quoted(URL_VARIABLE)]);
+        let variable = format!("\"{URL_VARIABLE}\": {written}");
         match spoken.properties().first().map(|first| first.range().start) {
             None => behind = format!(",{gap}\"env\": {{ {variable} }}"),
             Some(first) => {
                 let inner = spoken.headers.map_or(first, |(_, headers)| headers.range.start + 1);
-                let lead = piece(text, &(inner..first))?;
+                let lead = text_part(text, &(inner..first))?;
                 let gap = if is_space(lead) && !lead.is_empty() { lead } else { " " };
-                cuts.push(Cut { at: first..first, with: format!("{variable},{gap}") });
+                cuts.push(TextCut {
+                    range: first..first,
+                    replacement: format!("{variable},{gap}"),
+                });
             }
         }
     } else {
         words.extend([quoted("--url"), written.to_owned()]);
     }
     for (at, header) in (1..).zip(spoken.properties()) {
-        let variable = format!("{HEADER}{at}");
+        let variable = format!("{HEADER_VARIABLE_PREFIX}{at}");
         words.push(quoted("--header-env"));
         words.push(quoted(&format!("{}={variable}", header.name.as_str())));
-        cuts.push(Cut { at: span(header.name.range()), with: quoted(&variable) });
+        cuts.push(TextCut {
+            range: byte_range(header.name.range()),
+            replacement: quoted(&variable),
+        });
     }
     if let Some((property, _)) = spoken.headers {
-        cuts.push(Cut { at: span(property.name.range()), with: quoted("env") });
+        cuts.push(TextCut { range: byte_range(property.name.range()), replacement: quoted("env") });
     }
     let with = format!("{},{gap}\"args\": [{}]{behind}", quoted(program), words.join(", "));
-    cuts.push(Cut { at: span(address.range()), with });
+    cuts.push(TextCut { range: byte_range(address.range()), replacement: with });
     Ok(cuts)
 }
 
-/// A server elsewhere with the guard before it, as it is written by us.
-pub(super) struct Wrapped<'v, 'a> {
+/// A remote server that we wrapped.
+pub(super) struct WrappedRemoteServer<'v, 'a> {
     kind: Option<&'v StringLit<'a>>,
-    /// The first key of it, before which another can stand.
+    /// The position of its first key, before which a key can be inserted.
     first: usize,
     command: (&'v ObjectProp<'a>, &'v StringLit<'a>),
     args: &'v ObjectProp<'a>,
     env: Option<(&'v ObjectProp<'a>, &'v Object<'a>)>,
-    /// The address, where it is a word; else a variable has it.
+    /// The address, if it is in `args`; otherwise it is in a variable.
     url: Option<&'v StringLit<'a>>,
-    /// Names of headers, and the variables with their values.
+    /// The names of the headers, and the variables with their values.
     headers: Vec<(&'v str, &'v str)>,
 }
 
-impl<'v, 'a> Wrapped<'v, 'a> {
-    /// The parts, where all of them are ours.
-    pub(super) fn of(text: &str, started: &'v Started<'v, 'a>) -> Option<Self> {
-        let [mcp, wrap, how, url, rest @ ..] = started.words.as_slice() else { return None };
+impl<'v, 'a> WrappedRemoteServer<'v, 'a> {
+    /// Parses a wrapped server. Returns nothing if any part is not in our format.
+    pub(super) fn of(text: &str, started: &'v ProgramServer<'v, 'a>) -> Option<Self> {
+        let [mcp, wrap, option, url, rest @ ..] = started.words.as_slice() else { return None };
         let (Some((args, _)), Some(command)) = (started.args, started.server.get("command")) else {
             return None;
         };
-        let url = match how.value.as_ref() {
+        let url = match option.value.as_ref() {
             "--url" => Some(*url),
-            "--url-env" if url.value == URL => None,
+            "--url-env" if url.value == URL_VARIABLE => None,
             _ => return None,
         };
         let pairs = rest.chunks(2).map(|pair| match pair {
@@ -256,7 +264,7 @@ impl<'v, 'a> Wrapped<'v, 'a> {
             url,
             headers,
         };
-        let follows = piece(text, &(command.range().end..args.range().start));
+        let follows = text_part(text, &(command.range().end..args.range().start));
         let is_ours = mcp.value == "mcp"
             && wrap.value == "wrap"
             && follows.is_ok_and(is_separator)
@@ -265,48 +273,52 @@ impl<'v, 'a> Wrapped<'v, 'a> {
         is_ours.then_some(wrapped)
     }
 
-    /// Whether its variables are those that are named, and nothing else.
+    /// Whether its variables are exactly those that the arguments name.
     fn has_all_variables(&self) -> bool {
-        let named = self.headers.iter().map(|(_, variable)| *variable);
-        let mut named: Vec<&str> =
-            self.url.is_none().then_some(URL).into_iter().chain(named).collect();
+        let expected = self.headers.iter().map(|(_, variable)| *variable);
+        let mut expected: Vec<&str> =
+            self.url.is_none().then_some(URL_VARIABLE).into_iter().chain(expected).collect();
         let env = self.env.iter().flat_map(|(_, env)| &env.properties);
         let texts = env.filter(|property| property.value.as_string_lit().is_some());
-        let mut there: Vec<&str> = texts.map(|property| property.name.as_str()).collect();
+        let mut present: Vec<&str> = texts.map(|property| property.name.as_str()).collect();
         let all = self.env.map_or(0, |(_, env)| env.properties.len());
-        named.sort_unstable();
-        there.sort_unstable();
-        all == there.len() && named == there
+        expected.sort_unstable();
+        present.sort_unstable();
+        all == present.len() && expected == present
     }
 
-    /// The cuts that leave the server alone; none where it was rearranged too much.
-    pub(super) fn taken(
+    /// The cuts that restore the server; nothing if its text was rearranged too much.
+    pub(super) fn unwrap_cuts(
         self,
         text: &str,
         kind: Option<&str>,
-    ) -> Result<Option<Vec<Cut>>, SettingsError> {
-        let kind = kind.map_or_else(|| quoted(KINDS[0]), ToOwned::to_owned);
+    ) -> Result<Option<Vec<TextCut>>, SettingsError> {
+        let kind = kind.map_or_else(|| quoted(HTTP_TYPES[0]), ToOwned::to_owned);
         let mut cuts = vec![match self.kind {
-            Some(word) => Cut { at: span(word.range()), with: kind },
-            None => Cut { at: self.first..self.first, with: format!("\"type\": {kind}, ") },
+            Some(word) => TextCut { range: byte_range(word.range()), replacement: kind },
+            None => TextCut {
+                range: self.first..self.first,
+                replacement: format!("\"type\": {kind}, "),
+            },
         }];
         let (command, program) = self.command;
         let mut end = self.args.range().end;
         let mut headers = self.env;
         let address = match (self.url, self.env) {
-            (Some(url), _) => span(url.range()),
+            (Some(url), _) => byte_range(url.range()),
             (None, None) => return Ok(None),
             (None, Some((property, env))) => {
-                let Some(variable) = env.properties.iter().find(|it| it.name.as_str() == URL)
+                let Some(variable) =
+                    env.properties.iter().find(|it| it.name.as_str() == URL_VARIABLE)
                 else {
                     return Ok(None);
                 };
                 let is_first =
                     env.properties.first().is_some_and(|first| first.range() == variable.range());
                 match env.properties.get(1) {
-                    // Nothing else is in there, so it came with the variable.
+                    // The variable is the only one, so we added the whole `env`.
                     None => {
-                        let follows = piece(text, &(end..property.range().start));
+                        let follows = text_part(text, &(end..property.range().start));
                         if !follows.is_ok_and(is_separator) {
                             return Ok(None);
                         }
@@ -315,24 +327,31 @@ impl<'v, 'a> Wrapped<'v, 'a> {
                     }
                     Some(next) if is_first => {
                         let begin = variable.range().start;
-                        let past = past_comma(text, &(variable.range().end..next.range().start))?;
-                        cuts.push(Cut { at: begin..past, with: String::new() });
+                        let past = after_comma(text, &(variable.range().end..next.range().start))?;
+                        cuts.push(TextCut { range: begin..past, replacement: String::new() });
                     }
                     Some(_) => return Ok(None),
                 }
-                span(variable.value.range())
+                byte_range(variable.value.range())
             }
         };
-        let written = piece(text, &address)?.to_owned();
-        cuts.push(Cut { at: span(command.name.range()), with: quoted("url") });
-        cuts.push(Cut { at: span(program.range()), with: written });
-        cuts.push(Cut { at: command.range().end..end, with: String::new() });
+        let written = text_part(text, &address)?.to_owned();
+        cuts.push(TextCut { range: byte_range(command.name.range()), replacement: quoted("url") });
+        cuts.push(TextCut { range: byte_range(program.range()), replacement: written });
+        cuts.push(TextCut { range: command.range().end..end, replacement: String::new() });
         if let Some((property, env)) = headers {
-            cuts.push(Cut { at: span(property.name.range()), with: quoted("headers") });
+            cuts.push(TextCut {
+                range: byte_range(property.name.range()),
+                replacement: quoted("headers"),
+            });
             for variable in &env.properties {
                 let own = variable.name.as_str();
-                if let Some((name, _)) = self.headers.iter().find(|(_, named)| *named == own) {
-                    cuts.push(Cut { at: span(variable.name.range()), with: quoted(name) });
+                if let Some((name, _)) = self.headers.iter().find(|(_, variable)| *variable == own)
+                {
+                    cuts.push(TextCut {
+                        range: byte_range(variable.name.range()),
+                        replacement: quoted(name),
+                    });
                 }
             }
         }

@@ -1,48 +1,57 @@
-//! What happens to the servers in people's files.
+//! Tests that wrapping and unwrapping servers preserves the rest of the files.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use jackline_clients::settings_text::value_of;
+use jackline_clients::settings_text::parse_value;
 
-const PLACE: [&str; 1] = ["mcpServers"];
+const KEY_PATH: [&str; 1] = ["mcpServers"];
 
-fn wrap(text: &str, place: &[&str], program: &str) -> Result<Edited, SettingsError> {
-    wrap_with(text, place, program, &Remote::None, &Known::Nothing)
+fn wrap(text: &str, place: &[&str], program: &str) -> Result<EditedServers, SettingsError> {
+    wrap_with(text, place, program, &RemoteSelection::None, &WrapHistory::NoRecord)
 }
 
 fn wrap_with(
     text: &str,
     place: &[&str],
     program: &str,
-    remote: &Remote,
-    known: &Known,
-) -> Result<Edited, SettingsError> {
-    super::wrap(text, place, Wrapping { program, remote, reaches: |_, _| Ok(()), known })
+    remote: &RemoteSelection,
+    history: &WrapHistory,
+) -> Result<EditedServers, SettingsError> {
+    super::wrap_servers(
+        text,
+        place,
+        WrapOptions { program, remote, can_connect: |_, _| Ok(()), history },
+    )
 }
 
-fn unwrap(text: &str, place: &[&str]) -> Result<Edited, SettingsError> {
-    super::unwrap(text, place, &Known::Nothing)
+fn unwrap(text: &str, place: &[&str]) -> Result<EditedServers, SettingsError> {
+    super::unwrap_servers(text, place, &WrapHistory::NoRecord)
 }
 
-fn wrapped(text: &str) -> Edited {
-    let once = wrap(text, &PLACE, "/opt/jackline").unwrap();
-    let twice = wrap(&once.text, &PLACE, "/opt/jackline").unwrap();
-    assert_eq!((twice.text, twice.changed), (once.text.clone(), Vec::new()), "once is enough");
+fn wrapped(text: &str) -> EditedServers {
+    let once = wrap(text, &KEY_PATH, "/opt/jackline").unwrap();
+    let twice = wrap(&once.text, &KEY_PATH, "/opt/jackline").unwrap();
+    assert_eq!(
+        (twice.text, twice.changed),
+        (once.text.clone(), Vec::new()),
+        "a second wrapping changes nothing"
+    );
     once
 }
 
 fn there_and_back(text: &str) -> String {
-    unwrap(&wrapped(text).text, &PLACE).unwrap().text
+    unwrap(&wrapped(text).text, &KEY_PATH).unwrap().text
 }
 
-/// With the servers elsewhere, too.
-fn wrapped_all(text: &str) -> Edited {
-    wrap_with(text, &PLACE, "/opt/jackline", &Remote::All, &Known::Nothing).unwrap()
+/// Wraps the remote servers too.
+fn wrapped_all(text: &str) -> EditedServers {
+    wrap_with(text, &KEY_PATH, "/opt/jackline", &RemoteSelection::All, &WrapHistory::NoRecord)
+        .unwrap()
 }
 
-/// The servers, in every style that a person may write them in.
+/// Servers in all styles that a person may use.
 const STYLES: [&str; 16] = [
     r#"{"mcpServers":{"files":{"command":"npx","args":["-y","x"]}}}"#,
     r#"{"mcpServers":{"files":{"command":"npx"}}}"#,
@@ -63,22 +72,22 @@ const STYLES: [&str; 16] = [
 ];
 
 #[test]
-fn any_style_comes_back_byte_for_byte() {
+fn any_style_is_restored_byte_for_byte() {
     for text in STYLES {
         assert_eq!(there_and_back(text), text);
     }
 }
 
 #[test]
-fn the_server_is_started_by_the_same_words() {
-    let servers = |text: &str| value_of(text).unwrap()["mcpServers"].clone();
+fn the_server_is_started_with_the_same_arguments() {
+    let servers = |text: &str| parse_value(text).unwrap()["mcpServers"].clone();
     let text = STYLES[6];
     let edited = wrapped(text);
     let files = json!({
         "command": "/opt/jackline", "args": ["mcp", "wrap", "--", "npx", "-y", "x"], "env": {},
     });
     assert_eq!(servers(&edited.text), json!({ "files": files }));
-    assert_eq!((edited.changed, edited.left), (vec!["files".to_owned()], vec![]));
+    assert_eq!((edited.changed, edited.unchanged), (vec!["files".to_owned()], vec![]));
     assert!(edited.text.contains("        \"mcp\", \"wrap\", \"--\", \"npx\",\n        \"-y\",\n"));
     let alone = wrapped(STYLES[7]).text;
     assert!(
@@ -88,24 +97,24 @@ fn the_server_is_started_by_the_same_words() {
 }
 
 #[test]
-fn what_somebody_changed_meanwhile_stays() {
+fn later_changes_of_other_people_stay() {
     let text = STYLES[6];
     let edited = wrapped(text).text;
     let change = |text: &str| {
         let text = text.replace("\"env\": {}", "\"env\": { \"A\": \"1\" } // mine");
         text.replace("\"x\"\n", "\"x\",\n        \"--more\"\n")
     };
-    assert_eq!(unwrap(&change(&edited), &PLACE).unwrap().text, change(text));
+    assert_eq!(unwrap(&change(&edited), &KEY_PATH).unwrap().text, change(text));
     let commented = edited.replace("\"npx\",\n", "\"npx\", // why\n");
-    let back = unwrap(&commented, &PLACE).unwrap().text;
-    assert!(back.contains("// why") && value_of(&back) == value_of(text), "{back}");
+    let back = unwrap(&commented, &KEY_PATH).unwrap().text;
+    assert!(back.contains("// why") && parse_value(&back) == parse_value(text), "{back}");
     let emptied = edited.replace(",\n        \"-y\",\n        \"x\"", ",");
-    let back = value_of(&unwrap(&emptied, &PLACE).unwrap().text).unwrap();
+    let back = parse_value(&unwrap(&emptied, &KEY_PATH).unwrap().text).unwrap();
     assert_eq!(back["mcpServers"]["files"], json!({ "command": "npx", "args": [], "env": {} }));
 }
 
 #[test]
-fn what_is_guarded_remote_or_odd_is_left_and_named() {
+fn wrapped_remote_and_invalid_servers_stay_unchanged_with_a_reason() {
     let text = r#"{"mcpServers": {
         "own": {"command": "jackline", "args": ["mcp", "serve"]},
         "by hand": {"command": "/x/jackline", "args": ["mcp", "wrap", "--timeout", "5", "--", "npx"]},
@@ -117,35 +126,35 @@ fn what_is_guarded_remote_or_odd_is_left_and_named() {
     }}"#;
     let edited = wrapped(text);
     assert_eq!(edited.text, text);
-    let left: Vec<(&str, Left)> =
-        edited.left.iter().map(|(name, why)| (name.as_str(), why.clone())).collect();
-    let kept = |why: &str| Left::Kept(why.to_owned());
+    let unchanged: Vec<(&str, UnchangedReason)> =
+        edited.unchanged.iter().map(|(name, why)| (name.as_str(), why.clone())).collect();
+    let invalid = |why: &str| UnchangedReason::Invalid(why.to_owned());
     let expected = [
-        ("own", Left::Guarded),
-        ("by hand", Left::Guarded),
-        ("far", Left::Remote),
-        ("far too", kept("has a `url` and no `type`, so the client does not know it either")),
-        ("old", kept("is of type `sse`, and `jackline mcp wrap` speaks only `http`")),
-        ("list", kept("is no object")),
-        ("bare", kept("has no `command`")),
-        ("number", kept("has `args` that are no texts")),
-        ("text", kept("has `args` that are no list")),
+        ("own", UnchangedReason::Wrapped),
+        ("by hand", UnchangedReason::Wrapped),
+        ("far", UnchangedReason::Remote),
+        ("far too", invalid("has a `url` but no `type`, so the client can't use it either")),
+        ("old", invalid("is of type `sse`, but `jackline mcp wrap` supports only `http`")),
+        ("list", invalid("is not an object")),
+        ("bare", invalid("has no `command`")),
+        ("number", invalid("has `args` that are not all texts")),
+        ("text", invalid("has `args` that are not a list")),
     ];
-    assert_eq!(left, expected);
-    assert_eq!(unwrap(text, &PLACE).unwrap().text, text);
+    assert_eq!(unchanged, expected);
+    assert_eq!(unwrap(text, &KEY_PATH).unwrap().text, text);
 }
 
 #[test]
-fn an_older_installation_is_brought_up_to_date() {
+fn an_older_installation_is_updated() {
     let text = STYLES[0];
-    let old = wrap(text, &PLACE, "/old/jackline").unwrap().text;
-    let new = wrap(&old, &PLACE, "jackline").unwrap();
+    let old = wrap(text, &KEY_PATH, "/old/jackline").unwrap().text;
+    let new = wrap(&old, &KEY_PATH, "jackline").unwrap();
     assert_eq!(new.changed, ["files"]);
-    assert_eq!(new.text, wrap(text, &PLACE, "jackline").unwrap().text);
+    assert_eq!(new.text, wrap(text, &KEY_PATH, "jackline").unwrap().text);
 }
 
 #[test]
-fn a_server_elsewhere_is_named_by_words_and_its_secrets_by_variables() {
+fn a_remote_server_is_passed_in_arguments_and_its_secrets_in_variables() {
     let text = r#"{"mcpServers": {
         "plain": {"type": "http", "url": "https://a.example/mcp", "timeout": 5},
         "token": {"headers": {"Authorization": "Bearer ${T}", "X-Team": "b\u006cue"}, "type": "http", "url": "https://a.example/"},
@@ -153,8 +162,8 @@ fn a_server_elsewhere_is_named_by_words_and_its_secrets_by_variables() {
         "variable": {"type": "http", "url": "${BASE}/mcp"}}}"#;
     let edited = wrapped_all(text);
     assert_eq!(edited.changed, ["plain", "token", "key", "variable"]);
-    assert_eq!(edited.bare, ["plain", "variable"]);
-    let servers = value_of(&edited.text).unwrap()["mcpServers"].clone();
+    assert_eq!(edited.without_header, ["plain", "variable"]);
+    let servers = parse_value(&edited.text).unwrap()["mcpServers"].clone();
     let expected = json!({
         "plain": { "type": "stdio", "command": "/opt/jackline", "timeout": 5,
             "args": ["mcp", "wrap", "--url", "https://a.example/mcp"] },
@@ -168,32 +177,37 @@ fn a_server_elsewhere_is_named_by_words_and_its_secrets_by_variables() {
             "args": ["mcp", "wrap", "--url-env", "JACKLINE_URL"], "env": { "JACKLINE_URL": "${BASE}/mcp" } },
     });
     assert_eq!(servers, expected);
-    assert_eq!(unwrap(&edited.text, &PLACE).unwrap().text, text);
-    let known = Known::These(edited.memory);
-    let moved = wrap_with(&edited.text, &PLACE, "jackline", &Remote::None, &known).unwrap();
+    assert_eq!(unwrap(&edited.text, &KEY_PATH).unwrap().text, text);
+    let history = WrapHistory::Recorded(edited.wrapped);
+    let moved =
+        wrap_with(&edited.text, &KEY_PATH, "jackline", &RemoteSelection::None, &history).unwrap();
     assert_eq!(moved.changed, ["plain", "token", "key", "variable"]);
-    assert_eq!(super::unwrap(&moved.text, &PLACE, &known).unwrap().text, text);
+    assert_eq!(super::unwrap_servers(&moved.text, &KEY_PATH, &history).unwrap().text, text);
 }
 
 #[test]
-fn only_those_elsewhere_that_are_meant_are_touched() {
+fn only_the_named_remote_servers_are_wrapped() {
     let text = r#"{"mcpServers": {"a": {"type": "http", "url": "https://a"}, "b": {"type": "http", "url": "https://b"}}}"#;
-    let named = Remote::Named(vec!["b".to_owned()]);
-    let edited = wrap_with(text, &PLACE, "jackline", &named, &Known::Nothing).unwrap();
+    let named = RemoteSelection::Named(vec!["b".to_owned()]);
+    let edited = wrap_with(text, &KEY_PATH, "jackline", &named, &WrapHistory::NoRecord).unwrap();
     assert_eq!(edited.changed, ["b"]);
-    assert_eq!(edited.left, [("a".to_owned(), Left::Remote)]);
+    assert_eq!(edited.unchanged, [("a".to_owned(), UnchangedReason::Remote)]);
 }
 
 #[test]
-fn a_server_elsewhere_that_was_changed_since_is_rebuilt_or_left() {
+fn a_changed_remote_server_is_restored_or_stays_wrapped() {
     let text = r#"{"mcpServers": {"a": {"type": "streamable-http", "url": "https://a/mcp", "headers": {"K": "v"}}}}"#;
     let edited = wrapped_all(text);
-    assert_eq!(edited.memory["a"].as_deref(), Some("\"streamable-http\""));
-    let known = Known::These(edited.memory.clone());
-    let back = |text: &str| super::unwrap(text, &PLACE, &known).unwrap();
+    assert_eq!(edited.wrapped["a"].as_deref(), Some("\"streamable-http\""));
+    let history = WrapHistory::Recorded(edited.wrapped.clone());
+    let back = |text: &str| super::unwrap_servers(text, &KEY_PATH, &history).unwrap();
     assert_eq!(back(&edited.text).text, text);
-    let forgotten = unwrap(&edited.text, &PLACE).unwrap().text;
-    assert_eq!(forgotten, text.replace("streamable-http", "http"), "which is the same to a client");
+    let without_record = unwrap(&edited.text, &KEY_PATH).unwrap().text;
+    assert_eq!(
+        without_record,
+        text.replace("streamable-http", "http"),
+        "the client treats both types alike"
+    );
 
     let change =
         |text: &str| text.replace("\"v\"", "\"w\", \n").replace("https://a/", "https://b/");
@@ -202,7 +216,7 @@ fn a_server_elsewhere_that_was_changed_since_is_rebuilt_or_left() {
     };
     assert_eq!(back(&change(&edited.text)).text, change(text));
     let untyped = edited.text.replace("\"type\": \"stdio\", ", "");
-    assert_eq!(value_of(&back(&untyped).text), value_of(text));
+    assert_eq!(parse_value(&back(&untyped).text), parse_value(text));
 
     for (old, new) in [
         ("\"mcp\", \"wrap\",", "\"mcp\", \"wrap\", \"--timeout\", \"9\","),
@@ -213,12 +227,15 @@ fn a_server_elsewhere_that_was_changed_since_is_rebuilt_or_left() {
         let changed = edited.text.replace(old, new);
         assert_ne!(changed, edited.text);
         let back = back(&changed);
-        assert_eq!((back.text, back.left), (changed, vec![("a".to_owned(), Left::Changed)]));
+        assert_eq!(
+            (back.text, back.unchanged),
+            (changed, vec![("a".to_owned(), UnchangedReason::Changed)])
+        );
     }
 }
 
 #[test]
-fn an_address_that_may_hold_a_secret_comes_to_no_command_line_and_back_again() {
+fn a_secret_address_is_not_on_the_command_line_and_is_restored() {
     for (url, is_secret) in [
         ("https://a.example/mcp", false),
         ("https://a.example/v1/some-long-words-without-any", false),
@@ -237,26 +254,26 @@ fn an_address_that_may_hold_a_secret_comes_to_no_command_line_and_back_again() {
         let edited = wrapped_all(&text);
         assert_eq!(edited.text.contains("--url-env"), is_secret, "{url}");
         assert_eq!(edited.text.contains(&format!("--url\", \"{url}")), !is_secret, "{url}");
-        assert_eq!(unwrap(&edited.text, &PLACE).unwrap().text, text);
+        assert_eq!(unwrap(&edited.text, &KEY_PATH).unwrap().text, text);
     }
 }
 
 #[test]
-fn a_server_elsewhere_that_the_guard_cannot_stand_before_is_left_with_the_reason() {
-    for (server, says) in [
+fn a_remote_server_that_can_not_be_wrapped_stays_unchanged_with_a_reason() {
+    for (server, reason) in [
         (r#"{"type": "sse", "url": "https://a"}"#, "is of type `sse`"),
         (r#"{"type": "ws", "url": "wss://a"}"#, "is of type `ws`"),
-        (r#"{"type": "http", "url": 1}"#, "that is no text"),
-        (r#"{"type": "http"}"#, "has no `url`"),
+        (r#"{"type": "http", "url": 1}"#, "that is not a text"),
+        (r#"{"type": "http"}"#, "without a `url`"),
         (
             r#"{"type": "http", "url": "https://a", "headersHelper": "x"}"#,
-            "ask a program for headers",
+            "run a program for its headers",
         ),
-        (r#"{"type": "http", "url": "https://a", "oauth": {}}"#, "has the client log in"),
-        (r#"{"type": "http", "url": "https://a", "tools": []}"#, "has rules for its tools"),
-        (r#"{"type": "http", "url": "https://a", "env": {}}"#, "starts a program"),
-        (r#"{"type": "http", "url": "https://a", "headers": []}"#, "no object"),
-        (r#"{"type": "http", "url": "https://a", "headers": {"A": ""}}"#, "without a text"),
+        (r#"{"type": "http", "url": "https://a", "oauth": {}}"#, "makes the client log in"),
+        (r#"{"type": "http", "url": "https://a", "tools": []}"#, "has tool rules"),
+        (r#"{"type": "http", "url": "https://a", "env": {}}"#, "keys that start a program"),
+        (r#"{"type": "http", "url": "https://a", "headers": []}"#, "not an object"),
+        (r#"{"type": "http", "url": "https://a", "headers": {"A": ""}}"#, "is empty or not a text"),
         (r#"{"type": "http", "url": "https://a", "headers": {"A": "1", "a": "2"}}"#, "twice"),
         (r#"{"type": "http", "\u0075rl": "https://a"}"#, "escapes"),
         (r#"{"type": "http", "url": "https://a?b", "headers": {}}"#, "empty `headers`"),
@@ -264,22 +281,25 @@ fn a_server_elsewhere_that_the_guard_cannot_stand_before_is_left_with_the_reason
         let text = format!("{{\"mcpServers\": {{\"a\": {server}}}}}");
         let edited = wrapped_all(&text);
         assert_eq!(edited.text, text);
-        assert!(matches!(&edited.left[0].1, Left::Kept(why) if why.contains(says)), "{edited:?}");
+        assert!(
+            matches!(&edited.unchanged[0].1, UnchangedReason::Invalid(why) if why.contains(reason)),
+            "{edited:?}"
+        );
     }
 }
 
 #[test]
-fn what_was_written_by_hand_stays_where_that_is_known() {
+fn with_a_record_servers_wrapped_by_hand_stay_wrapped() {
     let hand = r#""hand": {"command": "jackline", "args": ["mcp", "wrap", "--", "x"]}"#;
     let text = format!("{{\"mcpServers\": {{{hand}, \"files\": {{\"command\": \"npx\"}}}}}}");
     let edited = wrapped(&text);
     assert_eq!(edited.changed, ["files"]);
     assert!(edited.text.contains(hand), "{}", edited.text);
-    let known = Known::These(edited.memory);
-    let back = super::unwrap(&edited.text, &PLACE, &known).unwrap();
+    let history = WrapHistory::Recorded(edited.wrapped);
+    let back = super::unwrap_servers(&edited.text, &KEY_PATH, &history).unwrap();
     assert_eq!((back.text, back.changed), (text, vec!["files".to_owned()]));
-    assert_eq!(back.left, [("hand".to_owned(), Left::ByHand)]);
-    assert_eq!(unwrap(&edited.text, &PLACE).unwrap().changed, ["hand", "files"]);
+    assert_eq!(back.unchanged, [("hand".to_owned(), UnchangedReason::WrappedByHand)]);
+    assert_eq!(unwrap(&edited.text, &KEY_PATH).unwrap().changed, ["hand", "files"]);
 }
 
 #[test]
@@ -287,20 +307,20 @@ fn servers_of_one_project_are_found_among_others() {
     let text = r#"{"projects": {"/a": {"mcpServers": {"x": {"command": "x"}}}, "/b": {"mcpServers": {"x": {"command": "x"}}}}}"#;
     let place = ["projects", "/b", "mcpServers"];
     let edited = wrap(text, &place, "jackline").unwrap().text;
-    let value = value_of(&edited).unwrap();
+    let value = parse_value(&edited).unwrap();
     assert_eq!(value["projects"]["/a"]["mcpServers"]["x"], json!({ "command": "x" }));
     assert_eq!(value["projects"]["/b"]["mcpServers"]["x"]["command"], json!("jackline"));
     assert_eq!(unwrap(&edited, &place).unwrap().text, text);
 }
 
 #[test]
-fn mistakes_are_named_with_their_place() {
-    let shape = |what: &str, got| SettingsError::Shape {
+fn errors_report_the_position() {
+    let shape = |what: &str, got| SettingsError::WrongType {
         what: what.to_owned(),
         expected: "an object",
         got,
     };
-    let twice = |key: &str| SettingsError::Twice { key: key.to_owned() };
+    let twice = |key: &str| SettingsError::DuplicateKey { key: key.to_owned() };
     for (text, error) in [
         ("[]", shape("the whole file", "a list")),
         ("null", shape("the whole file", "null")),
@@ -309,10 +329,10 @@ fn mistakes_are_named_with_their_place() {
         ("{\"mcpServers\": {\"a\": {}, \"a\": {}}}", twice("a")),
         ("{\"mcpServers\": {\"a\": {\"command\": \"x\", \"command\": \"y\"}}}", twice("command")),
     ] {
-        assert_eq!(wrap(text, &PLACE, "jackline"), Err(error.clone()), "{text}");
-        assert_eq!(unwrap(text, &PLACE), Err(error), "{text}");
+        assert_eq!(wrap(text, &KEY_PATH, "jackline"), Err(error.clone()), "{text}");
+        assert_eq!(unwrap(text, &KEY_PATH), Err(error), "{text}");
     }
-    let error = wrap("{\n  \"a\": 1\n  \"b\": 2\n}", &PLACE, "jackline").unwrap_err();
+    let error = wrap("{\n  \"a\": 1\n  \"b\": 2\n}", &KEY_PATH, "jackline").unwrap_err();
     assert!(error.to_string().contains("line 2, column 9: "), "{error}");
 }
 
@@ -321,7 +341,7 @@ fn gap() -> impl Strategy<Value = &'static str> {
     prop::sample::select(gaps.to_vec())
 }
 
-/// A server with anything between its parts.
+/// A server with any white space and comments between its parts.
 fn server() -> impl Strategy<Value = String> {
     let words = ["\"-y\"", "\"\"", "\"np\\u0078 é\"", "\"mcp\"", "\"--\""];
     let args = prop::collection::vec(prop::sample::select(words.to_vec()), 0..4);
@@ -352,7 +372,7 @@ fn server() -> impl Strategy<Value = String> {
     )
 }
 
-/// One elsewhere with anything between its parts.
+/// A remote server with any white space and comments between its parts.
 fn elsewhere() -> impl Strategy<Value = String> {
     let kinds = prop::sample::select(vec!["http", "streamable-http", "h\\u0074tp"]);
     let urls =
@@ -392,12 +412,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_a_server_looks_like_it_comes_back(servers in prop::collection::vec(server(), 1..4)) {
-        let named = servers.iter().enumerate().map(|(at, server)| format!("\"s{at}\": {server}"));
-        let text = format!("{{\"mcpServers\": {{{}}}}}", named.collect::<Vec<String>>().join(","));
+    fn any_server_is_restored(servers in prop::collection::vec(server(), 1..4)) {
+        let entries = servers.iter().enumerate().map(|(at, server)| format!("\"s{at}\": {server}"));
+        let text = format!("{{\"mcpServers\": {{{}}}}}", entries.collect::<Vec<String>>().join(","));
         prop_assert_eq!(there_and_back(&text), text.clone());
-        let before = value_of(&text).unwrap();
-        let after = value_of(&wrapped(&text).text).unwrap();
+        let before = parse_value(&text).unwrap();
+        let after = parse_value(&wrapped(&text).text).unwrap();
         for (name, server) in before["mcpServers"].as_object().unwrap() {
             let none = Vec::new();
             let old = server["args"].as_array().unwrap_or(&none);
@@ -408,23 +428,23 @@ proptest! {
     }
 
     #[test]
-    fn whatever_a_server_elsewhere_looks_like_it_comes_back(servers in prop::collection::vec(elsewhere(), 1..4)) {
-        let named = servers.iter().enumerate().map(|(at, server)| format!("\"s{at}\": {server}"));
-        let text = format!("{{\"mcpServers\": {{{}}}}}", named.collect::<Vec<String>>().join(","));
+    fn any_remote_server_is_restored(servers in prop::collection::vec(elsewhere(), 1..4)) {
+        let entries = servers.iter().enumerate().map(|(at, server)| format!("\"s{at}\": {server}"));
+        let text = format!("{{\"mcpServers\": {{{}}}}}", entries.collect::<Vec<String>>().join(","));
         let edited = wrapped_all(&text);
-        let before = value_of(&text).unwrap();
-        let after = value_of(&edited.text).unwrap();
+        let before = parse_value(&text).unwrap();
+        let after = parse_value(&edited.text).unwrap();
         for name in &edited.changed {
             let (old, new) = (&before["mcpServers"][name], &after["mcpServers"][name]);
             prop_assert_eq!(&new["command"], &json!("/opt/jackline"));
             let mut values: Vec<&Value> = old["headers"].as_object().into_iter().flat_map(|it| it.values()).collect();
             values.insert(0, &old["url"]);
             let words = new["args"].as_array().unwrap().iter();
-            let kept = new["env"].as_object().into_iter().flat_map(|it| it.values()).chain(words);
-            let kept: Vec<&Value> = kept.collect();
-            prop_assert!(values.iter().all(|value| kept.contains(value)), "{}", edited.text);
+            let written = new["env"].as_object().into_iter().flat_map(|it| it.values()).chain(words);
+            let written: Vec<&Value> = written.collect();
+            prop_assert!(values.iter().all(|value| written.contains(value)), "{}", edited.text);
         }
-        let back = super::unwrap(&edited.text, &PLACE, &Known::These(edited.memory.clone())).unwrap();
+        let back = super::unwrap_servers(&edited.text, &KEY_PATH, &WrapHistory::Recorded(edited.wrapped.clone())).unwrap();
         prop_assert_eq!(back.text, text);
     }
 }

@@ -1,4 +1,4 @@
-//! Killed at any moment, a registry is as before a change or as after it.
+//! After a kill at any moment, a registry is in the state before or after a change.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -9,13 +9,13 @@ use jackline_attempt::HealthLimits;
 use jackline_engine::Digest;
 use jackline_task::registry::Registry;
 
-use super::{Home, NOW, forged};
+use super::{NOW, RegistryHome, tool_source};
 
-/// How many changes a child makes.
+/// How many changes a child process makes.
 const CHANGES: u64 = 30;
 
-/// What is there: the source and the uses of each tool.
-type State = BTreeMap<String, (String, u64)>;
+/// The source and the use count of each tool.
+type RegistryState = BTreeMap<String, (String, u64)>;
 
 /// One change, by its number: two tools at once, a use, or a removal.
 fn change(registry: &Registry, number: u64) {
@@ -23,21 +23,21 @@ fn change(registry: &Registry, number: u64) {
     match number % 4 {
         0 | 1 => {
             let mut overlay = registry.begin();
-            overlay.forge("left", forged(&source)).unwrap();
-            overlay.forge("right", forged(&source)).unwrap();
+            overlay.add_tool("left", tool_source(&source)).unwrap();
+            overlay.add_tool("right", tool_source(&source)).unwrap();
             overlay.commit(NOW).unwrap();
         }
         2 => {
             let version = Digest::of((number - 1).to_string().as_bytes());
-            registry.used("left", &version, None, &HealthLimits::default(), NOW).unwrap();
+            registry.record_use("left", &version, None, &HealthLimits::default(), NOW).unwrap();
         }
         _ => drop(registry.remove("right", NOW).unwrap()),
     }
 }
 
-/// The same, said plainly.
-fn expected(changes: u64) -> State {
-    let mut state = State::new();
+/// The reference model of these changes.
+fn expected(changes: u64) -> RegistryState {
+    let mut state = RegistryState::new();
     for number in 0..changes {
         let source = number.to_string();
         match number % 4 {
@@ -52,20 +52,20 @@ fn expected(changes: u64) -> State {
     state
 }
 
-fn found(home: &Home) -> State {
+fn current_state(home: &RegistryHome) -> RegistryState {
     home.tools().into_iter().map(|(name, source, uses)| (name, (source, uses))).collect()
 }
 
-/// What the environment says under a name.
-fn told(name: &str) -> Option<String> {
+/// The value of an environment variable.
+fn variable(name: &str) -> Option<String> {
     std::env::vars().find(|(key, _)| key == name).map(|(_, value)| value)
 }
 
-/// What the child of the next test does.
+/// The child process of the next test.
 #[test]
-#[ignore = "run by the test below, to be killed"]
+#[ignore = "the test below starts this and kills it"]
 fn changes_to_be_killed() {
-    let Some(home) = told("REGISTRY_HOME") else { return };
+    let Some(home) = variable("REGISTRY_HOME") else { return };
     let registry = Registry::of_home(home.as_ref());
     for number in 0..CHANGES {
         change(&registry, number);
@@ -74,11 +74,11 @@ fn changes_to_be_killed() {
 }
 
 #[test]
-fn killed_at_any_moment_it_is_as_before_or_after() {
-    let rounds = told("REGISTRY_KILLS").and_then(|it| it.parse().ok()).unwrap_or(60);
+fn after_a_kill_the_state_is_before_or_after_a_change() {
+    let rounds = variable("REGISTRY_KILLS").and_then(|it| it.parse().ok()).unwrap_or(60);
     let mut in_the_middle = 0;
     for round in 0..rounds {
-        let home = Home::new();
+        let home = RegistryHome::new();
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "registry::crash::changes_to_be_killed", "--ignored", "--nocapture"])
             .env("REGISTRY_HOME", home.home.path())
@@ -87,7 +87,7 @@ fn killed_at_any_moment_it_is_as_before_or_after() {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        // Each is killed a little later than the one before, at another change.
+        // Each round kills the child a little later, at another change.
         let mut done = 0;
         let wanted = round % CHANGES;
         while done < wanted {
@@ -98,16 +98,16 @@ fn killed_at_any_moment_it_is_as_before_or_after() {
         child.kill().unwrap();
         child.wait().unwrap();
         done += lines.map_while(Result::ok).filter(|line| line.contains("done ")).count() as u64;
-        let now = found(&home);
+        let now = current_state(&home);
         let reached = (done..=CHANGES.min(done + 1)).find(|changes| expected(*changes) == now);
         let reached = reached.unwrap_or_else(|| panic!("{round}: {done} were done, and {now:?}"));
         assert_eq!(home.registry.list().unwrap().broken, []);
         in_the_middle += u64::from(done < CHANGES);
-        // Who comes next finds it in order, and goes on.
+        // The next process can continue from this state.
         for number in reached..CHANGES {
             change(&home.registry, number);
         }
-        assert_eq!(found(&home), expected(CHANGES), "{round}");
+        assert_eq!(current_state(&home), expected(CHANGES), "{round}");
     }
-    assert!(in_the_middle > 0, "none was killed in the middle");
+    assert!(in_the_middle > 0, "no child was killed during its changes");
 }

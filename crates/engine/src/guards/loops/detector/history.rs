@@ -1,75 +1,78 @@
-//! The latest calls with their results: what was there before, and in which order.
+//! The latest calls with their results, in order, to find repetitions.
 
 use alloc::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Class, Finding, LoopLevel, LoopRule, Step, graded, half};
-use crate::guards::loops::config::Loops;
+use super::{
+    CallClass, CompletedCall, LoopFinding, LoopLevel, LoopRule, digest_half, graded_level,
+};
+use crate::guards::loops::config::LoopSettings;
 
-/// The most calls that are remembered, whatever the definition says.
-pub(super) const STEPS_MAX: usize = 64;
+/// The maximum number of stored calls, whatever the definition says.
+pub(super) const HISTORY_CALLS_MAX: usize = 64;
 
-/// The longest chain that can be gone through three times within what is
-/// remembered.
-pub(super) const PERIOD_MAX: usize = STEPS_MAX / 3;
+/// The longest chain that fits three times into the stored calls.
+pub(super) const PERIOD_MAX: usize = HISTORY_CALLS_MAX / 3;
 
-/// A chain this long is no accident the second time.
-pub(super) const CHAIN_MIN: usize = 5;
+/// A repeated chain of at least this length is no coincidence.
+pub(super) const CHAIN_CALLS_MIN: usize = 5;
 
-/// The latest calls, and how they go on what was before them.
+/// The latest calls, with counters that compare each call with earlier ones.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct History {
-    steps: VecDeque<Seen>,
+pub(super) struct CallHistory {
+    steps: VecDeque<HistoryEntry>,
     /// How many of the latest calls belong to one batch.
     in_batch: u16,
     batch: u64,
-    /// How many in a row are the same as the call one, two, … calls earlier.
+    /// For each distance 1, 2, …: how many calls in a row equal the call at that distance before
+    /// them.
     matched: [u16; PERIOD_MAX],
-    /// How many in a row brought nothing new.
+    /// How many calls in a row returned nothing new.
     stale: u32,
-    /// How many of these since something ran that nobody saw into.
+    /// How many of these came after the last call with unseen effects.
     still: u32,
-    /// How many came since the actor last waited: nothing goes on across that.
+    /// How many calls came since the actor last waited. Repetition is not counted across a wait.
     unbroken: u16,
 }
 
 /// A call with its result.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct Seen {
-    /// As bytes, because a random number takes more in the compact form.
+struct HistoryEntry {
+    /// The hash of call and result. Stored as bytes, because a random number takes more space in
+    /// the compact form.
     pair: [u8; 8],
-    /// The call, if it failed. Half of its half: it only has to tell failures
-    /// of one actor apart.
+    /// The short hash of the call, if it failed. 32 bits are enough to tell the failures of one
+    /// actor apart.
     failed: Option<u32>,
 }
 
-/// Where the latest call stands among those before it.
-pub(super) struct Here<'h> {
-    history: &'h History,
-    /// How many times it was made with this result, this one included.
+/// The latest call, compared with the calls before it.
+pub(super) struct HistoryView<'h> {
+    history: &'h CallHistory,
+    /// How many times the call was made with this result, including this time.
     count: u32,
-    /// How many times it failed, this one included.
+    /// How many times the call failed, including this time.
     failures: u32,
 }
 
-impl History {
-    /// Whether the same call with the same result is part of the same batch:
-    /// the agent had not seen the first result when it asked again.
-    pub(super) fn is_twin(&self, step: &Step) -> bool {
-        let pair = pair(step);
+impl CallHistory {
+    /// Returns whether the batch already contains this call with this result. The agent had not
+    /// seen the first result when it proposed the second call.
+    pub(super) fn is_twin(&self, step: &CompletedCall) -> bool {
+        let pair = call_result_hash(step);
         self.batch == step.batch
             && self
                 .steps
                 .iter()
                 .rev()
                 .take(usize::from(self.in_batch))
-                .any(|seen| seen.pair == pair)
+                .any(|entry| entry.pair == pair)
     }
 
-    /// The actor waits: what it asks then may bring the same, and is no loop yet.
-    /// What failed before is not forgotten.
-    pub(super) fn wait(&mut self, step: &Step) {
+    /// Records that the actor waits. Its next calls may have the same results without being a loop.
+    /// Earlier failures still count.
+    pub(super) fn record_wait(&mut self, step: &CompletedCall) {
         self.unbroken = 0;
         self.matched = [0; PERIOD_MAX];
         (self.stale, self.still) = (0, 0);
@@ -78,85 +81,92 @@ impl History {
         }
     }
 
-    /// Remembers a call.
-    pub(super) fn note(&mut self, step: &Step, loops: &Loops) -> Here<'_> {
-        let seen = Seen { pair: pair(step), failed: step.failed.then(|| short_call(step)) };
-        let same = self.steps.iter().filter(|before| before.pair == seen.pair).count();
-        let fails = seen.failed.is_some();
-        let failures = self.steps.iter().filter(|before| fails && before.failed == seen.failed);
-        let (count, failures) = (number(same + 1), number(failures.count() + usize::from(fails)));
+    /// Records a call.
+    pub(super) fn record(&mut self, step: &CompletedCall, loops: &LoopSettings) -> HistoryView<'_> {
+        let entry = HistoryEntry {
+            pair: call_result_hash(step),
+            failed: step.failed.then(|| call_hash(step)),
+        };
+        let same = self.steps.iter().filter(|before| before.pair == entry.pair).count();
+        let is_failure = entry.failed.is_some();
+        let failures =
+            self.steps.iter().filter(|before| is_failure && before.failed == entry.failed);
+        let (count, failures) = (
+            saturating_count(same + 1),
+            saturating_count(failures.count() + usize::from(is_failure)),
+        );
 
         let mut before = self.steps.iter().rev().take(usize::from(self.unbroken));
         for matched in &mut self.matched {
-            let same = before.next().is_some_and(|before| before.pair == seen.pair);
+            let same = before.next().is_some_and(|before| before.pair == entry.pair);
             *matched = if same { matched.saturating_add(1) } else { 0 };
         }
         if count > 1 {
             self.stale = self.stale.saturating_add(1);
-            self.still = if step.class == Class::Exec { 0 } else { self.still.saturating_add(1) };
+            self.still =
+                if step.class == CallClass::Exec { 0 } else { self.still.saturating_add(1) };
         } else {
             (self.stale, self.still) = (0, 0);
         }
 
-        let most = usize::from(loops.history).clamp(1, STEPS_MAX);
+        let most = usize::from(loops.history).clamp(1, HISTORY_CALLS_MAX);
         self.in_batch = if self.batch == step.batch { self.in_batch.saturating_add(1) } else { 1 };
         self.batch = step.batch;
         self.unbroken = self.unbroken.saturating_add(1);
-        self.steps.push_back(seen);
+        self.steps.push_back(entry);
         while self.steps.len() > most {
             self.steps.pop_front();
         }
-        Here { history: self, count, failures }
+        HistoryView { history: self, count, failures }
     }
 }
 
-impl Here<'_> {
-    /// Whether something came of the call that was not there before. What only
-    /// waits brings nothing, and a failure is no news.
-    pub(super) fn is_news(&self, step: &Step) -> bool {
-        let waits = matches!(step.class, Class::Poll { .. } | Class::Wait { .. });
-        self.count == 1 && !step.failed && !waits
+impl HistoryView<'_> {
+    /// Returns whether the call returned something new. A call that only waits, or that failed, is
+    /// no news.
+    pub(super) fn is_news(&self, step: &CompletedCall) -> bool {
+        let is_waiting = matches!(step.class, CallClass::Poll { .. } | CallClass::Wait { .. });
+        self.count == 1 && !step.failed && !is_waiting
     }
 
-    /// The same call with the same result, in a row.
-    pub(super) fn repeat(&self, loops: &Loops) -> Option<Finding> {
+    /// Finds the same call with the same result, in a row.
+    pub(super) fn repeat(&self, loops: &LoopSettings) -> Option<LoopFinding> {
         let count = u32::from(self.matched(1)) + 1;
-        graded(count, loops).map(|level| Finding { level, rule: LoopRule::Repeat, count })
+        graded_level(count, loops).map(|level| LoopFinding { level, rule: LoopRule::Repeat, count })
     }
 
-    /// The same calls with the same results in the same order, gone through as
-    /// often as a cycle may not be.
-    pub(super) fn cycle(&self, loops: &Loops) -> Option<Finding> {
+    /// Finds the same calls with the same results in the same order, repeated more often than
+    /// allowed.
+    pub(super) fn cycle(&self, loops: &LoopSettings) -> Option<LoopFinding> {
         let periods = 2..=usize::from(loops.cycle.period_max).min(PERIOD_MAX);
-        periods.into_iter().find_map(|period| self.gone_through(period, loops)).map(|count| {
-            Finding { level: level_of_cycle(count, loops), rule: LoopRule::Cycle, count }
+        periods.into_iter().find_map(|period| self.count_repeats(period, loops)).map(|count| {
+            LoopFinding { level: cycle_level(count, loops), rule: LoopRule::Cycle, count }
         })
     }
 
-    /// The same for chains that are longer than a cycle; they are worth a word
-    /// when they are gone through for the second time.
-    pub(super) fn duplicate_chain(&self, loops: &Loops) -> Option<Finding> {
+    /// Finds repeated chains that are longer than a cycle. The second pass causes a warning.
+    pub(super) fn duplicate_chain(&self, loops: &LoopSettings) -> Option<LoopFinding> {
         let rule = LoopRule::DuplicateChain;
         let longest = usize::from(loops.cycle.period_max) + 1;
-        let hard = (longest..=PERIOD_MAX).find_map(|period| self.gone_through(period, loops));
-        let again = || {
-            let twice = (CHAIN_MIN..=PERIOD_MAX).any(|period| {
+        let hard = (longest..=PERIOD_MAX).find_map(|period| self.count_repeats(period, loops));
+        let second_pass = || {
+            let twice = (CHAIN_CALLS_MIN..=PERIOD_MAX).any(|period| {
                 usize::from(self.matched(period)) >= period && !self.is_one_call(2 * period)
             });
-            twice.then_some(Finding { level: LoopLevel::Soft, rule, count: 2 })
+            twice.then_some(LoopFinding { level: LoopLevel::Soft, rule, count: 2 })
         };
-        hard.map(|count| Finding { level: level_of_cycle(count, loops), rule, count })
-            .or_else(again)
+        hard.map(|count| LoopFinding { level: cycle_level(count, loops), rule, count })
+            .or_else(second_pass)
     }
 
-    /// How often a cycle of this period was gone through, if too often.
-    fn gone_through(&self, period: usize, loops: &Loops) -> Option<u32> {
+    /// Returns how often a cycle of this period was repeated, if that is too often.
+    fn count_repeats(&self, period: usize, loops: &LoopSettings) -> Option<u32> {
         let count = usize::from(self.matched(period)) / period + 1;
         let repeats = usize::from(loops.cycle.repeats).max(2);
-        (count >= repeats && !self.is_one_call(repeats * period)).then(|| number(count))
+        (count >= repeats && !self.is_one_call(repeats * period)).then(|| saturating_count(count))
     }
 
-    /// Whether the latest so many are all the same call: that is a repeat.
+    /// Returns whether the latest `calls` calls are all the same. That is a repeat and not a cycle.
     fn is_one_call(&self, calls: usize) -> bool {
         usize::from(self.matched(1)) + 1 >= calls
     }
@@ -165,25 +175,35 @@ impl Here<'_> {
         period.checked_sub(1).and_then(|at| self.history.matched.get(at)).copied().unwrap_or(0)
     }
 
-    /// The same call fails, whatever is done in between. What runs unseen things
-    /// is left out: a test that fails again after a change is work.
-    pub(super) fn same_failure(&self, step: &Step, loops: &Loops) -> Option<Finding> {
-        let level = graded(self.failures, loops).filter(|_| step.class != Class::Exec)?;
-        Some(Finding { level, rule: LoopRule::SameFailure, count: self.failures })
+    /// Finds a call that fails repeatedly, whatever happens in between. Calls with unseen effects
+    /// are excluded: a test that fails again after a change is normal work.
+    pub(super) fn same_failure(
+        &self,
+        step: &CompletedCall,
+        loops: &LoopSettings,
+    ) -> Option<LoopFinding> {
+        let level = graded_level(self.failures, loops).filter(|_| step.class != CallClass::Exec)?;
+        Some(LoopFinding { level, rule: LoopRule::SameFailure, count: self.failures })
     }
 
-    /// Calls that bring nothing new, in any order. What was read twice may have
-    /// been forgotten in between, and what runs unseen things may have changed
-    /// what the next call shows, so these must be the third of their kind.
-    pub(super) fn stagnation(&self, step: &Step, loops: &Loops) -> Option<Finding> {
+    /// Finds calls that return nothing new, in any order. An agent may read a file again after it
+    /// lost it from its context, and a call with unseen effects may have changed the next result.
+    /// Such calls only count from their third time on.
+    pub(super) fn stagnation(
+        &self,
+        step: &CompletedCall,
+        loops: &LoopSettings,
+    ) -> Option<LoopFinding> {
         let (soft, hard) = (u32::from(loops.graded.soft), u32::from(loops.graded.hard));
-        let &History { stale, still, .. } = self.history;
-        let often = self.count >= soft;
+        let &CallHistory { stale, still, .. } = self.history;
+        let is_repeated = self.count >= soft;
         let (is_soft, is_hard) = match step.class {
-            Class::Transparent => (false, false),
-            Class::Exec => (stale >= hard && often, false),
-            Class::ReadOnly => (stale >= hard || (stale >= soft && often), still >= hard && often),
-            Class::Other | Class::Poll { .. } | Class::Wait { .. } => {
+            CallClass::Transparent => (false, false),
+            CallClass::Exec => (stale >= hard && is_repeated, false),
+            CallClass::ReadOnly => {
+                (stale >= hard || (stale >= soft && is_repeated), still >= hard && is_repeated)
+            }
+            CallClass::Other | CallClass::Poll { .. } | CallClass::Wait { .. } => {
                 (stale >= soft, still >= hard)
             }
         };
@@ -192,35 +212,35 @@ impl Here<'_> {
             (true, false) => LoopLevel::Soft,
             (false, false) => return None,
         };
-        Some(Finding { level, rule: LoopRule::Stagnation, count: stale })
+        Some(LoopFinding { level, rule: LoopRule::Stagnation, count: stale })
     }
 
-    /// Whether all that is stale is one call or one cycle over and over: these
-    /// have rules of their own, and until they say so it is not too often.
-    fn is_exact(&self, loops: &Loops) -> bool {
+    /// Returns whether all stale calls are one call or one cycle. Separate rules count these, so
+    /// this rule waits for them.
+    fn is_exact(&self, loops: &LoopSettings) -> bool {
         let longest = usize::from(loops.cycle.period_max).min(PERIOD_MAX);
         (1..=longest).any(|period| u32::from(self.matched(period)) >= self.history.stale)
     }
 }
 
-/// A cycle that is gone through as often as a call may at most be repeated will
-/// not end by itself.
-fn level_of_cycle(count: u32, loops: &Loops) -> LoopLevel {
+/// Returns the level of a cycle. A cycle that runs as often as a repeated call may will not end
+/// without help.
+fn cycle_level(count: u32, loops: &LoopSettings) -> LoopLevel {
     if count >= u32::from(loops.graded.infinite) { LoopLevel::Infinite } else { LoopLevel::Hard }
 }
 
-/// A call with its result, in the room of a number; which is which matters.
-fn pair(step: &Step) -> [u8; 8] {
-    // An odd factor loses nothing; the digests are evenly spread already.
-    let call = half(&step.call).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-    (call ^ half(&step.outcome)).to_le_bytes()
+/// Hashes a call with its result; call and result cannot be swapped.
+fn call_result_hash(step: &CompletedCall) -> [u8; 8] {
+    // The odd factor keeps all bits, and the digests are already evenly distributed.
+    let call = digest_half(&step.call).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    (call ^ digest_half(&step.outcome)).to_le_bytes()
 }
 
-fn short_call(step: &Step) -> u32 {
+fn call_hash(step: &CompletedCall) -> u32 {
     step.call.as_bytes().iter().take(4).fold(0, |half, byte| half << 8 | u32::from(*byte))
 }
 
-/// A length as a count; there are far fewer than would not fit.
-fn number(length: usize) -> u32 {
+/// Converts a length to a count. Real lengths are far below the limit.
+fn saturating_count(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }

@@ -1,94 +1,94 @@
-//! What stays the same from one call to the next, while something else changes.
+//! Streaks: calls in a row that share one property while others change.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Class, Finding, LoopLevel, LoopRule, Step, graded, half};
-use crate::guards::loops::config::Loops;
+use super::{
+    CallClass, CompletedCall, LoopFinding, LoopLevel, LoopRule, digest_half, graded_level,
+};
+use crate::guards::loops::config::LoopSettings;
 
-/// The same call so often in a row, each time with another result, is worth a
-/// word: perhaps only a clock in it changes. It is never worth more, because
-/// waiting and leafing through look the same.
-pub(super) const CHANGING_SOFT: u32 = 8;
+/// The same call this many times in a row with changing results causes a warning: perhaps only a
+/// timestamp in the result changes. It never causes more, because waiting and paging look the same.
+pub(super) const CHANGING_RESULTS_SOFT: u32 = 8;
 
-/// Calls about the same thing that succeed in the same way are mostly work.
-pub(super) const COARSE_SOFT: u32 = 12;
+/// Successful calls about the same file or program are mostly normal work, so this limit is high.
+pub(super) const COARSE_CALLS_SOFT: u32 = 12;
 
-/// What goes on from call to call.
+/// The current streaks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Streaks {
-    changing: Streak,
-    storm: Streak,
-    /// The batch of the latest error: errors of one batch count once.
+pub(super) struct CallStreaks {
+    changing: CallStreak,
+    storm: CallStreak,
+    /// The batch of the latest error. Errors of one batch count once.
     storm_batch: u64,
-    coarse: Streak,
+    coarse: CallStreak,
     /// The same call, failing with the same result.
-    failing: Streak,
+    failing: CallStreak,
 }
 
-/// So many in a row have this in common.
+/// How many calls in a row share a property.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-struct Streak {
+struct CallStreak {
     what: (u64, u64),
     count: u32,
 }
 
-impl Streak {
-    /// Goes on, or begins anew.
-    fn go_on(&mut self, what: (u64, u64)) {
+impl CallStreak {
+    /// Extends the streak, or starts a new one.
+    fn extend(&mut self, what: (u64, u64)) {
         let count = if self.count > 0 && self.what == what { self.count } else { 0 };
         *self = Self { what, count: count.saturating_add(1) };
     }
 }
 
-impl Streaks {
-    /// Takes a step.
-    pub(super) fn note(&mut self, step: &Step) {
-        self.changing.go_on((half(&step.call), 0));
-        self.note_error(step);
+impl CallStreaks {
+    /// Records a call.
+    pub(super) fn record(&mut self, step: &CompletedCall) {
+        self.changing.extend((digest_half(&step.call), 0));
+        self.record_error(step);
         if step.failed {
-            self.failing.go_on((half(&step.call), half(&step.outcome)));
+            self.failing.extend((digest_half(&step.call), digest_half(&step.outcome)));
         } else {
-            self.failing = Streak::default();
+            self.failing = CallStreak::default();
         }
         match step.coarse {
-            Some(coarse) => self.coarse.go_on((coarse, says(step))),
-            None => self.coarse = Streak::default(),
+            Some(coarse) => self.coarse.extend((coarse, reported_outcome(step))),
+            None => self.coarse = CallStreak::default(),
         }
     }
 
-    /// The actor waits. That excuses asking again, and no failure: what went
-    /// wrong in the same way before goes on after it.
-    pub(super) fn wait(&mut self) {
-        self.changing = Streak::default();
+    /// Records that the actor waits. Waiting excuses a repeated call, but not a repeated failure.
+    pub(super) fn record_wait(&mut self) {
+        self.changing = CallStreak::default();
         if self.failing.count == 0 {
-            self.coarse = Streak::default();
+            self.coarse = CallStreak::default();
         }
     }
 
-    fn note_error(&mut self, step: &Step) {
+    fn record_error(&mut self, step: &CompletedCall) {
         let protocol = step.error.is_some_and(|error| error.protocol);
-        // What runs anything fails for many reasons, and its errors look alike.
-        if !step.failed || (step.class == Class::Exec && !protocol) {
-            self.storm = Streak::default();
+        // A program that runs arbitrary commands fails for many reasons, and its errors look alike.
+        if !step.failed || (step.class == CallClass::Exec && !protocol) {
+            self.storm = CallStreak::default();
             return;
         }
         let before = self.storm;
-        self.storm.go_on((step.tool, says(step)));
+        self.storm.extend((step.tool, reported_outcome(step)));
         if self.storm.count > 1 && self.storm_batch == step.batch {
             self.storm.count = before.count;
         }
         self.storm_batch = step.batch;
     }
 
-    /// The same call fails in the same way, with nothing but waiting in between.
-    pub(super) fn same_failure(&self, loops: &Loops) -> Option<Finding> {
+    /// Finds the same call that fails in the same way, with only waiting in between.
+    pub(super) fn same_failure(&self, loops: &LoopSettings) -> Option<LoopFinding> {
         let count = self.failing.count;
-        let level = graded(count, loops).filter(|_| count > 0)?;
-        Some(Finding { level, rule: LoopRule::SameFailure, count })
+        let level = graded_level(count, loops).filter(|_| count > 0)?;
+        Some(LoopFinding { level, rule: LoopRule::SameFailure, count })
     }
 
-    /// The same tool meets the same error, whatever the arguments.
-    pub(super) fn error_storm(&self, loops: &Loops) -> Option<Finding> {
+    /// Finds the same error of the same tool, whatever the arguments.
+    pub(super) fn error_storm(&self, loops: &LoopSettings) -> Option<LoopFinding> {
         let count = self.storm.count;
         let level = if count >= u32::from(loops.errors.hard) {
             LoopLevel::Hard
@@ -97,25 +97,25 @@ impl Streaks {
         } else {
             return None;
         };
-        (count > 0).then_some(Finding { level, rule: LoopRule::ErrorStorm, count })
+        (count > 0).then_some(LoopFinding { level, rule: LoopRule::ErrorStorm, count })
     }
 
-    /// The same call, each time with another result.
-    pub(super) fn changing_result(&self, step: &Step) -> Option<Finding> {
+    /// Finds the same call with changing results.
+    pub(super) fn changing_result(&self, step: &CompletedCall) -> Option<LoopFinding> {
         let count = self.changing.count;
-        let waits = matches!(step.class, Class::Poll { .. } | Class::Wait { .. });
-        (count >= CHANGING_SOFT && !waits).then_some(Finding {
+        let is_waiting = matches!(step.class, CallClass::Poll { .. } | CallClass::Wait { .. });
+        (count >= CHANGING_RESULTS_SOFT && !is_waiting).then_some(LoopFinding {
             level: LoopLevel::Soft,
             rule: LoopRule::ChangingResult,
             count,
         })
     }
 
-    /// Calls about the same thing that end in the same way.
-    pub(super) fn coarse(&self, step: &Step, loops: &Loops) -> Option<Finding> {
+    /// Finds calls about the same file or program with the same result.
+    pub(super) fn coarse(&self, step: &CompletedCall, loops: &LoopSettings) -> Option<LoopFinding> {
         let count = self.coarse.count;
-        let soft = if step.failed { u32::from(loops.errors.soft) } else { COARSE_SOFT };
-        (count >= soft.max(1)).then_some(Finding {
+        let soft = if step.failed { u32::from(loops.errors.soft) } else { COARSE_CALLS_SOFT };
+        (count >= soft.max(1)).then_some(LoopFinding {
             level: LoopLevel::Soft,
             rule: LoopRule::Coarse,
             count,
@@ -123,11 +123,11 @@ impl Streaks {
     }
 }
 
-/// What a step says, whatever was asked: its error, else its result.
-fn says(step: &Step) -> u64 {
+/// Returns what a call reported: its error if it failed, or else its result.
+fn reported_outcome(step: &CompletedCall) -> u64 {
     match step.error {
         Some(error) if step.failed => 1 << 32 | u64::from(error.fingerprint),
         _ if step.failed => 2 << 32,
-        _ => half(&step.outcome),
+        _ => digest_half(&step.outcome),
     }
 }

@@ -1,0 +1,240 @@
+//! Converts events to MCP messages.
+//!
+//! Between a client and a server there are only calls and their results. The proxy gets these, and
+//! all other events are sent beside it. An event that MCP can't express is an error, and a scenario
+//! with such an event can't be played on this surface.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use jackline_engine::tool::PAGE_TURN_TOOL;
+use jackline_engine::{
+    Arguments, CallStatus, Event, EventKind, Payload, SessionEnded, SessionId, SessionStarted,
+    ToolFinished, ToolProposed,
+};
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
+
+/// How an event is delivered to the product.
+#[derive(Debug, PartialEq)]
+pub(super) enum ProxyDelivery {
+    /// The client sends this line with a call.
+    Call { call: String, line: String },
+    /// The server returns a result.
+    Result { call: String, result: Value },
+    /// The client cancels a call.
+    Cancel { call: String },
+    /// The server does not answer before the timeout.
+    Timeout { call: String },
+    /// The server ends.
+    Crash { call: String },
+    /// The client disconnects.
+    Leave,
+    /// Beside the proxy, by a person or the harness.
+    Beside,
+}
+
+/// The state of a client and a server in the middle of a scenario.
+pub(super) struct ScriptedPeers {
+    workspace: String,
+    /// The directory of each session, if it is not the workspace.
+    projects: BTreeMap<SessionId, String>,
+    /// Calls that the server is working on.
+    open: BTreeSet<(SessionId, String)>,
+    /// Sessions with at least one event.
+    started: BTreeSet<SessionId>,
+    /// Sessions that have ended.
+    ended: BTreeSet<SessionId>,
+    /// Sessions that a proxy has started and must end.
+    owned: BTreeSet<SessionId>,
+    time: TimeSource,
+}
+
+/// How the time of a session is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TimeSource {
+    /// The real clock is used.
+    RealClock,
+    /// The harness sets the time before each event.
+    Harness,
+}
+
+impl ScriptedPeers {
+    pub(super) fn new(workspace: String, time: TimeSource) -> Self {
+        Self {
+            workspace,
+            projects: BTreeMap::new(),
+            open: BTreeSet::new(),
+            started: BTreeSet::new(),
+            ended: BTreeSet::new(),
+            owned: BTreeSet::new(),
+            time,
+        }
+    }
+
+    /// The directory in which the proxy of a session is started.
+    pub(super) fn project(&self, session: &SessionId) -> &str {
+        self.projects.get(session).unwrap_or(&self.workspace)
+    }
+
+    /// Removes a call that did not reach the server.
+    pub(super) fn refused(&mut self, session: &SessionId, call: &str) {
+        self.open.remove(&(session.clone(), call.to_owned()));
+    }
+
+    /// Forgets the proxies and their open calls.
+    pub(super) fn restarted(&mut self) {
+        self.open.clear();
+        self.owned.clear();
+    }
+
+    /// Converts an event.
+    pub(super) fn deliver(&mut self, event: &Event) -> Result<ProxyDelivery, String> {
+        if event.id.is_some() {
+            return Err("an event has an id, but the proxy sends no ids".to_owned());
+        }
+        if event.session.as_str().contains('\0') {
+            return Err("a session id contains a NUL, which no command line can contain".to_owned());
+        }
+        let delivery = self.delivery(event)?;
+        self.started.insert(event.session.clone());
+        Ok(delivery)
+    }
+
+    fn delivery(&mut self, event: &Event) -> Result<ProxyDelivery, String> {
+        match &event.kind {
+            EventKind::ToolProposed(_) => self.proposed(event),
+            EventKind::ToolFinished(_) => self.finished(event),
+            EventKind::SessionStarted(SessionStarted { workspace, .. }) => {
+                self.ended.remove(&event.session);
+                if let Some(workspace) = workspace {
+                    let path = Path::new(&self.workspace).join(workspace).display().to_string();
+                    self.projects.insert(event.session.clone(), path);
+                }
+                Ok(ProxyDelivery::Beside)
+            }
+            EventKind::SessionEnded(_) if !event.actor.is_main() => Ok(ProxyDelivery::Beside),
+            EventKind::SessionEnded(SessionEnded { failure }) => {
+                self.ended.insert(event.session.clone());
+                let owned = self.owned.remove(&event.session) && failure.is_none();
+                if owned && self.open.iter().any(|(session, _)| *session == event.session) {
+                    return Err("a session ends while a call is open".to_owned());
+                }
+                Ok(if owned { ProxyDelivery::Leave } else { ProxyDelivery::Beside })
+            }
+            // A server gets only calls.
+            _ => Ok(ProxyDelivery::Beside),
+        }
+    }
+
+    fn proposed(&mut self, event: &Event) -> Result<ProxyDelivery, String> {
+        let EventKind::ToolProposed(ToolProposed { call: Some(call), tool, args, cwd }) =
+            &event.kind
+        else {
+            return Err("a call has no id".to_owned());
+        };
+        if !event.actor.is_main() {
+            return Err("a sub-agent makes a call, but MCP does not report the caller".to_owned());
+        }
+        if event.meta.is_some() {
+            return Err("a call has `meta`, which only the proxy itself sets".to_owned());
+        }
+        if cwd.is_some() {
+            return Err("a call has a working directory, but MCP calls have none".to_owned());
+        }
+        if tool.as_str() == PAGE_TURN_TOOL {
+            return Err("a page of an output is requested that the server never sent".to_owned());
+        }
+        let arguments = match args {
+            Arguments::Parsed(value) => value.to_string(),
+            Arguments::Text(text) => text.head().replace('\n', " "),
+        };
+        if serde_json::from_str::<IgnoredAny>(&arguments).is_err() {
+            return Err("arguments are not JSON, but a message can contain only JSON".to_owned());
+        }
+        if self.ended.contains(&event.session) {
+            return Err("a call comes after the end of its session, but a proxy starts a new one"
+                .to_owned());
+        }
+        if self.time == TimeSource::RealClock && !self.started.contains(&event.session) {
+            self.owned.insert(event.session.clone());
+        }
+        let (id, name) = (json!(call.as_str()), json!(tool.as_str()));
+        if !self.open.insert((event.session.clone(), call.as_str().to_owned())) {
+            return Err("a call is made again while it is open".to_owned());
+        }
+        Ok(ProxyDelivery::Call {
+            call: call.as_str().to_owned(),
+            // The arguments are not parsed here, so that the guard gets exactly the text of the
+            // client.
+            line: format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":{name},"arguments":{arguments}}}}}"#
+            ),
+        })
+    }
+
+    fn finished(&mut self, event: &Event) -> Result<ProxyDelivery, String> {
+        let EventKind::ToolFinished(ToolFinished {
+            call,
+            status,
+            result,
+            exit_code,
+            seen,
+            background,
+            ..
+        }) = &event.kind
+        else {
+            return Err("the event is not a result".to_owned());
+        };
+        let call = call.as_ref().ok_or("a call has no id")?.as_str().to_owned();
+        if !self.open.remove(&(event.session.clone(), call.clone())) {
+            return Err("a result belongs to no running call".to_owned());
+        }
+        // A server reports no exit status, only that a command has failed.
+        match (status, exit_code) {
+            (_, None) | (CallStatus::Ok, Some(0)) => {}
+            (CallStatus::Error, Some(code)) if *code != 0 => {}
+            _ => return Err("a result has an exit status, but a server reports none".to_owned()),
+        }
+        if !seen.is_empty() {
+            return Err(
+                "a result shows parts of files, but a server does not report them".to_owned()
+            );
+        }
+        let text = result.as_ref().map(Payload::head);
+        match status {
+            CallStatus::Ok | CallStatus::Error => {
+                let content: Vec<Value> = text.into_iter().map(text_item).collect();
+                let mut result = json!({ "content": content });
+                if *status == CallStatus::Error {
+                    set(&mut result, "isError", json!(true));
+                }
+                if *background {
+                    set(&mut result, "task", json!({ "taskId": call, "status": "working" }));
+                }
+                Ok(ProxyDelivery::Result { call, result })
+            }
+            _ if text.is_some() => {
+                Err(format!("a call has a result text and ends as `{}`", status.as_str()))
+            }
+            CallStatus::Cancelled => Ok(ProxyDelivery::Cancel { call }),
+            CallStatus::Timeout => Ok(ProxyDelivery::Timeout { call }),
+            CallStatus::Crashed if self.open.is_empty() => {
+                self.owned.remove(&event.session);
+                Ok(ProxyDelivery::Crash { call })
+            }
+            CallStatus::Crashed => Err("a server ends while it has several calls".to_owned()),
+        }
+    }
+}
+
+/// A text item in a result.
+pub(super) fn text_item(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+fn set(result: &mut Value, key: &str, value: Value) {
+    if let Some(fields) = result.as_object_mut() {
+        fields.insert(key.to_owned(), value);
+    }
+}
