@@ -21,6 +21,7 @@ mod controls;
 mod crash;
 mod definition_files;
 mod disk;
+mod documents;
 mod explain;
 mod export;
 mod git_state;
