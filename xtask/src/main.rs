@@ -9,9 +9,11 @@ mod full_tests;
 mod fuzz;
 mod generate;
 mod hook_functions;
+mod language;
 #[path = "../../crates/bench/src/limits.rs"]
 mod limits;
 mod local_model;
+mod markdown;
 mod record;
 mod schema_suite;
 mod shell;
@@ -27,6 +29,8 @@ usage: cargo xtask COMMAND
                    is installed; `test --help` lists further groups of tests
   test --full AREA run tests that take too long for `.ci/run`
   tidy             check the house rules that no compiler checks
+  language         count the words per sentence in the documents that people read from
+                   top to bottom; `language sample` draws files and texts for readers
   generate         write the files that are made from code: the reference of the
                    definition and its JSON Schema
   hook-functions   trace a hook with valgrind and write the list of its functions, which
@@ -47,6 +51,7 @@ fn main() -> ExitCode {
     let done = match command {
         "test" => test::run(rest),
         "tidy" => tidy::run(),
+        "language" => language::run(rest),
         "generate" => generate::all(),
         "hook-functions" => hook_functions::write(),
         "record" => record::quickstart(rest.first()),

@@ -2,11 +2,16 @@
 
 mod benchmarks;
 mod confined_words;
+mod documents;
+mod plain_words;
 mod repeats;
+mod type_names;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+pub(crate) use documents::pages;
 
 use crate::shell::{cargo, output, root};
 
@@ -79,6 +84,9 @@ pub(crate) fn run() -> Result<(), String> {
     confined_words::check(&mut problems);
     benchmarks::check(&mut problems);
     repeats::check(&mut problems);
+    type_names::check(&mut problems);
+    documents::check(&mut problems);
+    plain_words::check(&mut problems);
     check_example(&mut problems);
     check_changelog(&mut problems);
     if problems.is_empty() {
