@@ -100,14 +100,14 @@ fn texts() -> Vec<(PathBuf, String)> {
         let text = read(&file);
         let product = text.split("#[cfg(test)]").next().unwrap_or_default();
         let code: Vec<&str> = product.lines().filter(|line| !is_comment(line)).collect();
-        let code = code.join(
-            "
-",
-        );
+        let code = code.join("\n");
         for (at, literal) in code.split('"').enumerate() {
-            let is_text = at % 2 == 1 && literal.split(' ').count() >= 6;
-            if is_text && signs.iter().any(|sign| literal.contains(sign)) && !literal.contains("::")
-            {
+            let words = literal.split_whitespace().count();
+            let is_text = at % 2 == 1 && (6..=45).contains(&words) && !literal.contains("::");
+            // The sentences about keys are reference, not messages.
+            let is_reference = show(&file).starts_with("crates/definition/src/sections")
+                && literal.starts_with(char::is_uppercase);
+            if is_text && !is_reference && signs.iter().any(|sign| literal.contains(sign)) {
                 texts
                     .push((file.clone(), literal.split_whitespace().collect::<Vec<_>>().join(" ")));
             }
