@@ -149,8 +149,8 @@ pub fn run(
     let defined_by = definition.clone();
     let definitions =
         Definitions::new(definition, HostAccess::of_machine(Some(opening.store.home())));
-    let resolved = definitions.resolve(&root);
-    let resolved = resolved.map_err(|error| RunError::Definition(error.to_string()))?;
+    let resolved =
+        definitions.resolve(&root).map_err(|error| RunError::Definition(error.to_string()))?;
     let defined = &resolved.definition;
     let id = session_name(&opening);
     let session = SessionId::parse(id.clone()).map_err(|e| RunError::Session(e.to_string()))?;
@@ -224,9 +224,8 @@ pub fn run(
     };
     let approved = start_session(&mut front, task, &chain, shown, &agent, (&opening, &history))?;
     let schemas = Arc::new(ToolSchemas::for_tools(defined, &tools));
-    let workspace = &workspace;
     let own = ModelLoop {
-        workspace,
+        workspace: &workspace,
         conversation,
         system_prompt: system,
         tools,

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &ControlArgs, action: ControlAction) -> ExitKind {
     }
     match select_session(args) {
         Ok((store, session)) => {
-            send(store, ControlRequest::new(session, action, &args.person), args.json)
+            send(&store, ControlRequest::new(session, action, &args.person), args.json)
         }
         Err(exit) => exit,
     }
@@ -65,7 +65,7 @@ pub(crate) fn reload(args: &ReloadArgs) -> ExitKind {
                 },
             };
             let request = ControlRequest { definition, ..request };
-            send(store, request, args.control.json)
+            send(&store, request, args.control.json)
         }
         Err(exit) => exit,
     }
@@ -100,7 +100,7 @@ pub(crate) fn expire(args: &ExpireArgs) -> ExitKind {
         Ok((store, session)) => {
             let request = ControlRequest::new(session, action, &args.control.person);
             let request = ControlRequest { constraint: Some(args.id.clone()), ..request };
-            send(store, request, args.control.json)
+            send(&store, request, args.control.json)
         }
         Err(exit) => exit,
     }
@@ -132,7 +132,7 @@ pub(crate) fn skip_tests(args: &SkipTestsArgs) -> ExitKind {
             return fail(ExitKind::No, "nothing was changed");
         }
     }
-    send(store, ControlRequest::new(session, action, &args.control.person), args.control.json)
+    send(&store, ControlRequest::new(session, action, &args.control.person), args.control.json)
 }
 
 /// Selects the session for a control, after checking the arguments.
@@ -146,7 +146,7 @@ fn select_session(args: &ControlArgs) -> Result<(FileStore, SessionId), ExitKind
     }
 }
 
-fn send(store: FileStore, request: ControlRequest<'_>, as_json: bool) -> ExitKind {
+fn send(store: &FileStore, request: ControlRequest<'_>, as_json: bool) -> ExitKind {
     let (action, session) = (request.action, request.session.clone());
     let verdict = match request.send(store.clone()) {
         Ok(verdict) => verdict,
@@ -164,7 +164,7 @@ fn send(store: FileStore, request: ControlRequest<'_>, as_json: bool) -> ExitKin
         return if done { ExitKind::Success } else { ExitKind::No };
     }
     let name = sanitize(session.as_str(), 60);
-    let now = session_summary(&store, &session);
+    let now = session_summary(store, &session);
     if !done {
         let problems = match now.as_ref().and_then(|now| describe_end(now, &session)) {
             // The corrections are for running sessions, so they do not help here.

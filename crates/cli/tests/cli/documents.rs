@@ -67,6 +67,7 @@ fn repository() -> PathBuf {
 fn every_documented_command_does_what_its_page_shows() {
     // `jackline attempt` finds it beside the program.
     crate::attempt::sandbox();
+    #[expect(clippy::disallowed_methods, reason = "only this test has the variable")]
     let is_writing = std::env::var_os("JACKLINE_WRITE_DOCUMENTS").is_some();
     let mut problems = Vec::new();
     let mut commands = 0;

@@ -94,7 +94,7 @@ fn block(
     directive: &str,
 ) -> PageBlock {
     let body = &lines[start..end];
-    let text = || body.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let text = || joined(body);
     if let Some(path) = directive.strip_prefix("file=") {
         return PageBlock::File { path: path.to_owned(), text: text() };
     }
@@ -110,6 +110,11 @@ fn block(
     PageBlock::Console { commands: commands(lines, start, end), treatment }
 }
 
+/// The lines as one text, each with a newline.
+fn joined(lines: &[String]) -> String {
+    lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect()
+}
+
 fn commands(lines: &[String], start: usize, end: usize) -> Vec<ShownCommand> {
     let mut commands = Vec::new();
     let mut at = start;
@@ -123,7 +128,7 @@ fn commands(lines: &[String], start: usize, end: usize) -> Vec<ShownCommand> {
             command = format!("{command}\n{}", lines[at]);
         }
         let next = find(&lines[..end], at + 1, |line| line.starts_with("$ ")).min(end);
-        let output: String = lines[at + 1..next].iter().map(|line| format!("{line}\n")).collect();
+        let output = joined(&lines[at + 1..next]);
         commands.push(ShownCommand { command, output, line, output_lines: (at + 1, next) });
         at = next;
     }
