@@ -1,8 +1,12 @@
 //! Writes and parses the command line with which a client starts our hook.
+//!
+//! The client runs this command line in a shell. So `program` in a command line is one word of a
+//! shell command, already quoted. `parse_program` returns the program without this quoting.
 
 use crate::hook_server::SEAL;
 
-/// A command line that passes on everything that the hook prints.
+/// A command line that passes on everything that the hook prints, and its exit status. `program`
+/// must be one quoted word of a shell command, see [`quote_shell_word`].
 pub fn plain_command(program: &str, client: &str) -> String {
     format!("{program} hook {client}")
 }
@@ -10,6 +14,13 @@ pub fn plain_command(program: &str, client: &str) -> String {
 /// A command line that passes on only an answer that begins with the seal. Anything else becomes a
 /// refusal with `text` as its reason. This is for clients that let a call run if they can't parse
 /// the answer.
+///
+/// `program` must be one quoted word of a shell command, see [`quote_shell_word`]. `text` is put
+/// between double quotes without a change, so it must not contain `"`, `$`, `` ` `` or `\`.
+///
+/// The command line ignores the exit status of the hook. This is safe, because the hook prints the
+/// seal only together with an answer and the exit status 0. Without the seal, the command line
+/// exits with 2, which clients treat as a refusal.
 pub fn sealed_command(program: &str, client: &str, text: &str) -> String {
     format!(
         "r=$({program} hook {client} --sealed); case $r in {SEAL}*) printf %s \"${{r#{SEAL}}}\";; \
@@ -17,29 +28,33 @@ pub fn sealed_command(program: &str, client: &str, text: &str) -> String {
     )
 }
 
-/// The program in a command line that we wrote, in this or an earlier version. Clients remove
-/// fields that they do not recognise, so we can identify only the line itself.
+/// The path or name of the program in a command line that we wrote, in this or an earlier version.
+/// It is not quoted. `None` if we did not write the command line.
+///
+/// The command line itself is the only way to recognise our hooks in the settings, because clients
+/// remove fields that they do not recognise.
 pub fn parse_program(command: &str, client: &str) -> Option<String> {
     let command = command.trim();
     let inner = match command.strip_prefix("r=$(") {
         Some(rest) => rest.split_once(" --sealed)")?.0,
         None => command,
     };
-    let word = inner.strip_suffix(client)?.strip_suffix(" hook ")?;
-    let program = match word.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
-        Some(quoted) => quoted.replace(r"'\''", "'"),
-        // More words mean that another command wraps ours.
-        None if word.contains(char::is_whitespace) => return None,
-        None => word.to_owned(),
-    };
-    let name = program.rsplit('/').next()?;
-    name.starts_with("jackline").then_some(program)
+    let program_word = inner.strip_suffix(client)?.strip_suffix(" hook ")?;
+    let program_path =
+        match program_word.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
+            Some(quoted) => quoted.replace(r"'\''", "'"),
+            // More words mean that another command wraps ours.
+            None if program_word.contains(char::is_whitespace) => return None,
+            None => program_word.to_owned(),
+        };
+    let file_name = program_path.rsplit('/').next()?;
+    file_name.starts_with("jackline").then_some(program_path)
 }
 
-/// A text as one quoted word of a shell command.
+/// A text as one word of a shell command, with quotes if it needs them.
 pub fn quote_shell_word(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
+    let needs_no_quotes = |c: char| c.is_ascii_alphanumeric() || "/._-+@%:,".contains(c);
+    if !text.is_empty() && text.chars().all(needs_no_quotes) {
         return text.to_owned();
     }
     format!("'{}'", text.replace('\'', r"'\''"))

@@ -13,7 +13,7 @@ use crate::driver::{ScenarioDriver, ScenarioPerson, ScenarioStage, WorkspaceFile
 use crate::scenario::{SESSION, START, Scenario};
 use crate::scenario_directories::{JacklineProgram, ScenarioDirectories};
 
-/// The timeout for an answer.
+/// How long the process may take for one answer, and to end.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A driver for the `jackline` binary with its standard input and output.
@@ -22,7 +22,7 @@ pub struct StdioDriver {
 }
 
 impl StdioDriver {
-    /// A driver for a binary.
+    /// A driver that plays scenarios with this binary.
     pub fn new(program: JacklineProgram) -> Self {
         Self { program }
     }
@@ -62,6 +62,8 @@ impl ScenarioStage for StdioStage {
 
     fn restart(&mut self) -> Result<(), String> {
         self.end()?;
+        // This truncates the file with the standard error of the ended process. After a restart, a
+        // failure shows only the standard error of the new process.
         self.process = Some(StdioProcess::start(&self.place)?);
         Ok(())
     }
@@ -87,36 +89,41 @@ impl ScenarioPerson for StdioStage {
 }
 
 impl StdioStage {
+    /// Ends the process, if one runs.
     fn end(&mut self) -> Result<(), String> {
         let Some(process) = self.process.take() else { return Ok(()) };
         process.end().map_err(|problem| self.place.with_stderr(&problem))
     }
 }
 
-/// A running `jackline stdio`.
+/// A running `jackline stdio`. Its standard error goes to a file, so that a failure can show it.
 pub(crate) struct StdioProcess {
     child: Child,
     input: Option<ChildStdin>,
     answers: Receiver<String>,
-    /// Whether an answer reported an invalid line or a broken guard.
+    /// Whether an answer so far reported a refused line or a broken guard. The exit code must then
+    /// report it too.
     has_error: bool,
 }
 
 impl StdioProcess {
-    pub(crate) fn start(place: &ScenarioDirectories) -> Result<Self, String> {
+    /// Starts the process. Empties the file for its standard error.
+    pub(crate) fn start(directories: &ScenarioDirectories) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("can't start `jackline stdio`: {error}");
-        let complaints = fs::File::create(place.stderr_file()).map_err(failed)?;
-        let mut child = place
+        let stderr_file = fs::File::create(directories.stderr_file()).map_err(failed)?;
+        let mut child = directories
             .command("stdio")
             .args(["--session", SESSION])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(complaints)
+            .stderr(stderr_file)
             .spawn()
             .map_err(failed)?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let output = output.ok_or("the process has no output")?;
         let (sender, answers) = channel();
+        // Reading from a pipe has no timeout. So a thread reads the lines and passes them on
+        // through a channel, which has one. The thread ends when the process closes its output.
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines() {
                 let Ok(line) = line else { return };
@@ -128,6 +135,7 @@ impl StdioProcess {
         Ok(Self { child, input, answers, has_error: false })
     }
 
+    /// Sends a line and returns the answer to it.
     pub(crate) fn send(&mut self, line: &str) -> Result<Value, String> {
         let input = self.input.as_mut().ok_or("the process has no input")?;
         input
@@ -147,27 +155,33 @@ impl StdioProcess {
         Ok(verdict)
     }
 
-    /// Closes the input. The process must exit with the matching exit code.
+    /// Closes the input and waits until the process has ended. It must not send another answer.
+    ///
+    /// The exit code must match the answers: 0 if none of them had an error, 2 if the worst error
+    /// was a refused line, and 3 if the guard was broken for at least one line.
     pub(crate) fn end(mut self) -> Result<(), String> {
         drop(self.input.take());
         match self.answers.recv_timeout(ANSWER_TIMEOUT) {
+            // The process has closed its output, so the thread has ended.
             Err(RecvTimeoutError::Disconnected) => {}
             Err(RecvTimeoutError::Timeout) => return Err("the process does not end".to_owned()),
             Ok(answer) => return Err(format!("the process gave an unexpected answer: {answer}")),
         }
         let status = self.child.wait().map_err(|error| format!("can't wait: {error}"))?;
-        let fits = match status.code() {
+        // `has_error` does not tell whether 2 or 3 is right, so both match.
+        let exit_code_matches = match status.code() {
             Some(0) => !self.has_error,
             Some(2 | 3) => self.has_error,
             _ => false,
         };
-        if fits { Ok(()) } else { Err(format!("the process ended with {status}")) }
+        if exit_code_matches { Ok(()) } else { Err(format!("the process ended with {status}")) }
     }
 }
 
 impl Drop for StdioProcess {
     fn drop(&mut self) {
-        // After a failed step, the process may still run. After `end`, this has no effect.
+        // After a failed step, the process may still run. After `end`, it has already ended, so
+        // this has no effect.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,5 +1,11 @@
-//! A statement about a session: in-toto, version 1. Its predicate can be computed again from the
-//! journal.
+//! A statement about a session, in the format in-toto, version 1.
+//!
+//! `jackline attest` computes a statement from the journal of a session and from the commit of its
+//! workspace. It signs the bytes of the statement. The signature is not in the statement but in the
+//! envelope around it, see `envelope.rs`.
+//!
+//! `jackline verify --attestation` checks the signature of the envelope and parses the statement in
+//! it. Then it computes the statement again from the journal, and reports everything that differs.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +14,19 @@ use jackline_engine::{Digest, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The type of a statement.
+/// The type of an in-toto statement.
 const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
 
-/// The type of its predicate.
+/// The type of the predicate, which is the part of a statement with the facts about the session.
 pub const PREDICATE_TYPE: &str = "urn:jackline:attestation:session:v1";
 
-/// The digest name of a commit in a subject.
+/// The key of a commit id among the digests of a subject, as in-toto defines it.
 const COMMIT_DIGEST: &str = "gitCommit";
 
 /// A statement about a session.
+///
+/// Its subjects are the things that it is about, each with a digest: the journal as a whole, the
+/// last record of the journal, and the commit of the workspace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Statement {
@@ -52,7 +61,7 @@ pub struct SessionPredicate {
     pub stop: Value,
     /// Whether code was changed, and whether tests ran after that.
     pub tests: Value,
-    /// The hash of the last record and the length of the journal.
+    /// The hash of the last record (`head`), and the length of the journal.
     pub journal: Value,
     /// The engine that wrote the last record.
     pub engine: String,
@@ -76,16 +85,17 @@ pub struct WorkspaceCommit {
     pub uncommitted: bool,
 }
 
-/// Why signed bytes are not a statement about a session.
+/// Why bytes are not a statement about a session, although their signature is valid.
 #[derive(Debug, thiserror::Error)]
 pub enum StatementError {
-    /// They are something else.
+    /// They are not JSON, a statement of another type, or a statement with other fields.
     #[error("the signed contents are not a statement about a session: {0}")]
     NotAStatement(String),
 }
 
 impl Statement {
-    /// The statement about an account, and the commit of its workspace.
+    /// The statement about the session of a journal account. `commit` is the current commit of its
+    /// workspace. With `None`, the statement names no commit and `uncommitted` is null.
     pub fn new(account: &JournalAccount, commit: Option<&WorkspaceCommit>) -> Self {
         let session = &account.opening.session;
         let sha256 = |name: String, digest: Digest| StatementSubject {
@@ -93,6 +103,9 @@ impl Statement {
             digest: BTreeMap::from([("sha256".to_owned(), digest.to_string())]),
         };
         let mut subject = vec![sha256(format!("journal of {session}"), account.sha256)];
+        // The head is the hash of the last record, which covers all records before it. It is `None`
+        // for a journal without records or with a damaged last record.
+        // `JournalAccount::from_journal` accepts neither, so its accounts always have a head.
         subject.extend(account.chain.head.map(|head| sha256(format!("head of {session}"), head)));
         subject.extend(commit.map(|commit| StatementSubject {
             name: "commit".to_owned(),
@@ -106,16 +119,19 @@ impl Statement {
         }
     }
 
-    /// Parses signed bytes.
+    /// Parses the contents of an envelope. The caller has already checked the signature.
     pub fn parse(bytes: &[u8]) -> Result<Self, StatementError> {
-        let none = |reason: String| StatementError::NotAStatement(reason);
-        let kind: Value = serde_json::from_slice(bytes).map_err(|e| none(e.to_string()))?;
+        let not_a_statement = |reason: String| StatementError::NotAStatement(reason);
+        // The bytes are parsed twice. The first time accepts any JSON, so that a statement of
+        // another type gets an error about its type, and not about a field that only ours has.
+        let json: Value =
+            serde_json::from_slice(bytes).map_err(|e| not_a_statement(e.to_string()))?;
         for (field, expected) in [("_type", STATEMENT_TYPE), ("predicateType", PREDICATE_TYPE)] {
-            if kind.get(field).and_then(Value::as_str) != Some(expected) {
-                return Err(none(format!("`{field}` is not `{expected}`")));
+            if json.get(field).and_then(Value::as_str) != Some(expected) {
+                return Err(not_a_statement(format!("`{field}` is not `{expected}`")));
             }
         }
-        serde_json::from_slice(bytes).map_err(|e| none(e.to_string()))
+        serde_json::from_slice(bytes).map_err(|e| not_a_statement(e.to_string()))
     }
 
     /// The bytes to sign.
@@ -129,13 +145,18 @@ impl Statement {
         &self.predicate
     }
 
-    /// The commit, if the statement has one.
+    /// The id of the commit, if the statement has one. It is signed but not in the journal.
     pub fn commit(&self) -> Option<&str> {
         self.subject.iter().find_map(|it| it.digest.get(COMMIT_DIGEST)).map(String::as_str)
     }
 
-    /// The differences from a journal, as texts. The list is empty if there are none.
+    /// The differences between this statement and a journal, as texts. The list is empty if there
+    /// are none.
+    ///
+    /// The journal does not contain the commit, so the commit and `uncommitted` are not compared. A
+    /// caller that knows the expected commit compares it with [`Statement::commit`].
     pub fn differences(&self, account: &JournalAccount) -> Vec<String> {
+        // `None`: the journal does not contain the commit.
         let computed = Self::new(account, None);
         let mut differences = Vec::new();
         for subject in &computed.subject {
@@ -143,16 +164,18 @@ impl Statement {
                 differences.push(format!("`{}` differs from the attested one", subject.name));
             }
         }
-        let value =
+        let to_json =
             |predicate: &SessionPredicate| serde_json::to_value(predicate).unwrap_or_default();
         let mut attested = self.predicate.clone();
+        // The computed predicate has no value here either, so this field never differs.
         attested.uncommitted = None;
-        add_differences("", &value(&attested), &value(&computed.predicate), &mut differences);
+        add_differences("", &to_json(&attested), &to_json(&computed.predicate), &mut differences);
         differences
     }
 }
 
 impl SessionPredicate {
+    /// The facts in a journal account. `uncommitted` is `None` if there is no commit.
     fn of(account: &JournalAccount, uncommitted: Option<bool>) -> Self {
         let summary = account.session.summary();
         let bits = summary.dirty_bits;
@@ -187,13 +210,14 @@ impl SessionPredicate {
         }
     }
 
-    /// The stop code with which the session ended.
+    /// The stop code with which the session ended; `None` if it has not ended.
     pub fn stop_code(&self) -> Option<&str> {
         self.stop.get("code").and_then(Value::as_str)
     }
 }
 
-/// Lists the paths at which two values differ.
+/// Adds a text for each path at which two values differ. A key that only one of two objects has is
+/// compared with null, so a missing key and a key with the value null are the same.
 fn add_differences(path: &str, attested: &Value, computed: &Value, differences: &mut Vec<String>) {
     match (attested, computed) {
         (Value::Object(one), Value::Object(other)) => {
@@ -201,9 +225,9 @@ fn add_differences(path: &str, attested: &Value, computed: &Value, differences: 
             keys.sort_unstable();
             keys.dedup();
             for key in keys {
-                let at = |map: &serde_json::Map<String, Value>| map.get(key).cloned();
+                let value_in = |map: &serde_json::Map<String, Value>| map.get(key).cloned();
                 let (attested, computed) =
-                    (at(one).unwrap_or_default(), at(other).unwrap_or_default());
+                    (value_in(one).unwrap_or_default(), value_in(other).unwrap_or_default());
                 let dot = if path.is_empty() { "" } else { "." };
                 add_differences(&format!("{path}{dot}{key}"), &attested, &computed, differences);
             }
@@ -237,7 +261,7 @@ mod tests {
 
     #[test]
     fn other_statements_are_refused() {
-        for (text, says) in [
+        for (text, expected) in [
             ("", "EOF"),
             ("{}", "`_type` is not"),
             (
@@ -246,7 +270,7 @@ mod tests {
             ),
         ] {
             let error = Statement::parse(text.as_bytes()).unwrap_err().to_string();
-            assert!(error.contains(says), "{error}");
+            assert!(error.contains(expected), "{error}");
         }
     }
 }

@@ -51,6 +51,6 @@ fn has_fine_times(directory: &Path) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn is_punctual(_: &Path) -> bool {
+fn has_fine_times(_: &Path) -> bool {
     false
 }

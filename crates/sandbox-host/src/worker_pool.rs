@@ -37,7 +37,7 @@ pub enum WorkerError {
     )]
     Missing,
     /// The worker program does not start.
-    #[error("`{}` can't be started: {reason}; build it with `cargo build --release -p {PROGRAM_NAME}`", path.display())]
+    #[error("`{}` can't be started: {reason}; check the path, or build the worker with `cargo build --release -p {PROGRAM_NAME}`", path.display())]
     Start {
         /// The path of the program.
         path: PathBuf,

@@ -11,9 +11,13 @@ use crate::syntax_tree::{
 };
 
 /// The position of a word in a command. It decides which characters belong to the word.
+///
+/// The scanner also collects the flags of a word: one bit for each kind of syntax in it, such as
+/// `QUOTED` or `GLOB` in `syntax_tree.rs`. A word without flags means exactly its own text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WordPosition {
-    /// Before the program: `a=(…)` and `a[x y]=` are assignments.
+    /// A leading assignment or the program name, which are scanned before it is clear which of them
+    /// the word is. `a=(…)` and `a[x y]=` are assignments here.
     BeforeArguments,
     /// After a program such as `declare`: `a=(…)` is an assignment.
     Declaration,
@@ -34,6 +38,8 @@ static BYTE_CLASSES: [u8; 256] = build_byte_classes();
 
 const fn build_byte_classes() -> [u8; 256] {
     let mut table = [ORDINARY; 256];
+    // `current_byte` returns 0 at the end of the text, so the end also ends a word. The text itself
+    // contains no NUL.
     let breaks = b"\0 \t\n;&|)";
     let mut at = 0;
     while at < breaks.len() {
@@ -60,22 +66,32 @@ fn byte_class(byte: u8) -> u8 {
 }
 
 impl ShellParser<'_> {
-    /// Reads one word that starts here. `None` where no word starts here.
+    /// Reads one word that starts here, and returns its id. `None` where no word starts here.
+    ///
+    /// The word is added to `tree.words`. The caller links it to the other words of its command. A
+    /// word that no caller links, such as an array element, stays in `tree.words` but is never
+    /// visited. It still counts towards the limit of words.
     pub(crate) fn read_word(
         &mut self,
-        place: WordPosition,
+        position: WordPosition,
     ) -> Result<Option<ArenaId>, ShellParseError> {
         let start = self.at;
-        let mut traits = 0;
+        let mut word_flags = 0;
         let mut expansions = ArenaList::EMPTY;
         loop {
             let byte = self.current_byte();
             match byte_class(byte) {
                 ORDINARY => self.at += 1,
-                WORD_BREAK if byte == b'|' && place == WordPosition::Regex => self.at += 1,
+                WORD_BREAK if byte == b'|' && position == WordPosition::Regex => self.at += 1,
                 WORD_BREAK => break,
                 _ => {
-                    if !self.read_special(byte, start, place, &mut traits, &mut expansions)? {
+                    if !self.read_special(
+                        byte,
+                        start,
+                        position,
+                        &mut word_flags,
+                        &mut expansions,
+                    )? {
                         break;
                     }
                 }
@@ -89,7 +105,7 @@ impl ShellParser<'_> {
         self.tree.words.push(RawWord {
             start: to_u32(start),
             end: to_u32(self.at),
-            flags: traits,
+            flags: word_flags,
             expansions: expansions.head,
             next: NONE,
         });
@@ -97,64 +113,69 @@ impl ShellParser<'_> {
     }
 
     /// Reads a byte that may have a special meaning. Returns false where it ends the word.
+    ///
+    /// `word_flags` and `expansions` collect the syntax of the word that begins at `start`.
     fn read_special(
         &mut self,
         byte: u8,
         start: usize,
-        place: WordPosition,
-        traits: &mut u8,
+        position: WordPosition,
+        word_flags: &mut u8,
         expansions: &mut ArenaList,
     ) -> Result<bool, ShellParseError> {
         match byte {
             b'\\' => {
-                *traits |= QUOTED;
+                *word_flags |= QUOTED;
                 self.at = (self.at + 2).min(self.bytes.len());
             }
             b'\'' => {
-                *traits |= QUOTED;
+                *word_flags |= QUOTED;
                 self.at += 1;
                 self.read_single_quotes()?;
             }
             b'"' => {
-                *traits |= QUOTED;
+                *word_flags |= QUOTED;
                 self.at += 1;
-                self.read_double_quotes(traits, expansions)?;
+                self.read_double_quotes(word_flags, expansions)?;
             }
-            b'$' => self.read_dollar(QuoteContext::None, traits, expansions)?,
-            b'`' => self.read_backtick(traits, expansions)?,
+            b'$' => self.read_dollar(QuoteContext::None, word_flags, expansions)?,
+            b'`' => self.read_backtick(word_flags, expansions)?,
             b'<' | b'>' if self.byte_at(1) == b'(' => {
-                self.read_process_substitution(traits, expansions)?;
+                self.read_process_substitution(word_flags, expansions)?;
             }
             b'<' | b'>' => return Ok(false),
-            b'(' => return self.read_parenthesis(start, place, traits, expansions),
+            b'(' => return self.read_parenthesis(start, position, word_flags, expansions),
             b'[' => {
-                *traits |= GLOB;
-                if place == WordPosition::BeforeArguments && self.is_name(start, self.at) {
+                *word_flags |= GLOB;
+                // After a name, bash reads a subscript up to its `]`, with any blanks in it. It is
+                // an array assignment if `=` or `+=` follows. Elsewhere, `[` begins a pattern.
+                if position == WordPosition::BeforeArguments && self.is_name(start, self.at) {
                     self.at += 1;
-                    self.read_matched(b'[', b']', traits, expansions)?;
+                    self.read_matched(b'[', b']', word_flags, expansions)?;
                 } else {
                     self.at += 1;
                 }
             }
             b'*' | b'?' => {
-                *traits |= GLOB;
+                *word_flags |= GLOB;
                 self.at += 1;
             }
             b'{' => {
-                *traits |= BRACE;
+                *word_flags |= BRACE;
                 self.at += 1;
             }
             b'~' => {
-                *traits |= TILDE;
+                *word_flags |= TILDE;
                 self.at += 1;
             }
             b'=' => {
-                if matches!(place, WordPosition::BeforeArguments | WordPosition::Declaration)
-                    && *traits & ASSIGNS == 0
+                if matches!(position, WordPosition::BeforeArguments | WordPosition::Declaration)
+                    && *word_flags & ASSIGNS == 0
                     && self.is_assignment_left_side(start)
                 {
-                    // A subscript is not a pattern.
-                    *traits = (*traits & !GLOB) | ASSIGNS;
+                    // The word is an assignment, so a `[` or `*` before this `=` was part of the
+                    // subscript in `a[*]=x` and not of a file name pattern.
+                    *word_flags = (*word_flags & !GLOB) | ASSIGNS;
                 }
                 self.at += 1;
             }
@@ -163,34 +184,37 @@ impl ShellParser<'_> {
         Ok(true)
     }
 
-    /// Reads an unquoted `(` inside or at the start of a word.
+    /// Reads an unquoted `(` inside or at the start of a word. Returns false where it ends the
+    /// word.
     fn read_parenthesis(
         &mut self,
         start: usize,
-        place: WordPosition,
-        traits: &mut u8,
+        position: WordPosition,
+        word_flags: &mut u8,
         expansions: &mut ArenaList,
     ) -> Result<bool, ShellParseError> {
-        let before = self.bytes.get(self.at.wrapping_sub(1)).copied().unwrap_or(0);
-        match place {
+        let previous_byte = self.bytes.get(self.at.wrapping_sub(1)).copied().unwrap_or(0);
+        match position {
             WordPosition::BeforeArguments | WordPosition::Declaration
-                if *traits & ASSIGNS != 0 && before == b'=' && self.is_after_assignment(start) =>
+                if *word_flags & ASSIGNS != 0
+                    && previous_byte == b'='
+                    && self.is_after_assignment(start) =>
             {
-                *traits |= ARRAY;
-                self.read_array(traits, expansions)?;
+                *word_flags |= ARRAY;
+                self.read_array(word_flags, expansions)?;
                 Ok(true)
             }
             WordPosition::Regex => {
                 self.at += 1;
-                self.read_matched(b'(', b')', traits, expansions)?;
+                self.read_matched(b'(', b')', word_flags, expansions)?;
                 Ok(true)
             }
             WordPosition::Pattern
-                if self.at > start && matches!(before, b'@' | b'!' | b'?' | b'*' | b'+') =>
+                if self.at > start && matches!(previous_byte, b'@' | b'!' | b'?' | b'*' | b'+') =>
             {
-                *traits |= GLOB;
+                *word_flags |= GLOB;
                 self.at += 1;
-                self.read_matched(b'(', b')', traits, expansions)?;
+                self.read_matched(b'(', b')', word_flags, expansions)?;
                 Ok(true)
             }
             _ => Ok(false),
@@ -200,7 +224,7 @@ impl ShellParser<'_> {
     /// Reads the elements of `a=(…)`: words and comments on one or more lines.
     fn read_array(
         &mut self,
-        traits: &mut u8,
+        word_flags: &mut u8,
         expansions: &mut ArenaList,
     ) -> Result<(), ShellParseError> {
         self.enter_nesting()?;
@@ -212,16 +236,20 @@ impl ShellParser<'_> {
                 b'[' => {
                     // `[key with spaces]=value`
                     self.at += 1;
-                    self.read_matched(b'[', b']', traits, expansions)?;
+                    self.read_matched(b'[', b']', word_flags, expansions)?;
                 }
                 _ => {
                     let Some(id) = self.read_word(WordPosition::Argument)? else {
                         return Err(self.syntax_error());
                     };
-                    // Only the commands inside the element matter, not its value.
+                    // The tree stores an array as one word. Its expansions and its flag `EXPANDS`
+                    // must include those of the elements, because the walk has to find every
+                    // command that runs in them. The walk gets the values of the elements by
+                    // parsing the text of the array again. So the element's own word, which stays
+                    // in `tree.words`, is not linked to anything.
                     let first = self.tree.word(id).map_or(NONE, |word| word.expansions);
                     self.append_expansions(first, expansions);
-                    *traits |= self.tree.word(id).map_or(0, |word| word.flags & EXPANDS);
+                    *word_flags |= self.tree.word(id).map_or(0, |word| word.flags & EXPANDS);
                 }
             }
         }
@@ -230,7 +258,7 @@ impl ShellParser<'_> {
         Ok(())
     }
 
-    /// Appends the expansions of an array element to those of the array.
+    /// Appends the expansions of an array element, which begin with `first`, to those of the array.
     fn append_expansions(&mut self, first: ArenaId, expansions: &mut ArenaList) {
         if first == NONE {
             return;
@@ -282,10 +310,10 @@ impl ShellParser<'_> {
     /// Reads up to and including the closing `"`.
     pub(crate) fn read_double_quotes(
         &mut self,
-        traits: &mut u8,
+        word_flags: &mut u8,
         expansions: &mut ArenaList,
     ) -> Result<(), ShellParseError> {
-        self.read_expansions_until(b'"', traits, expansions)?;
+        self.read_expansions_until(b'"', word_flags, expansions)?;
         self.at += 1;
         Ok(())
     }
@@ -304,7 +332,8 @@ impl ShellParser<'_> {
         is_name(left)
     }
 
-    /// Whether the first `=` of the word is the previous byte.
+    /// Whether the previous byte, which is a `=`, is the one between the name and the value of the
+    /// assignment.
     fn is_after_assignment(&self, start: usize) -> bool {
         let equals = self.at - 1;
         let Some(left) = self.bytes.get(start..equals) else { return false };
@@ -312,12 +341,13 @@ impl ShellParser<'_> {
         is_name(left) || left.ends_with(b"]")
     }
 
+    /// Whether the text between two offsets is a shell name.
     fn is_name(&self, start: usize, end: usize) -> bool {
         self.bytes.get(start..end).is_some_and(is_name)
     }
 }
 
-/// Whether bytes are a shell name.
+/// Whether bytes are a shell name: letters, digits and `_`, without a leading digit.
 pub(crate) fn is_name(bytes: &[u8]) -> bool {
     match bytes {
         [b'A'..=b'Z' | b'a'..=b'z' | b'_', rest @ ..] => {

@@ -80,7 +80,8 @@ fn run_definition(store: &FileStore, session: &SessionId) -> Result<Option<PathB
         Err(error) => {
             let name = sanitize(session.as_str(), 60);
             let text = format!(
-                "can't read how session `{name}` was started: {error}; name its definition with `-d`"
+                "can't read how session `{name}` was started, in its file `run.json`: {error}; pass the \
+                 definition: `jackline reload {name} -d FILE`"
             );
             Err(fail(ExitKind::Broken, text))
         }

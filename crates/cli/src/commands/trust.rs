@@ -126,7 +126,12 @@ fn grant(trust: &TrustStore, effective: &EffectiveDefinition, file: &Path, yes: 
 
 fn give(trust: &TrustStore, path: &Path, checksum: Digest, name: &str) -> ExitKind {
     let Some(file) = path.to_str().map(ToOwned::to_owned) else {
-        return fail(ExitKind::Usage, format!("the path `{name}` is not UTF-8"));
+        return fail(
+            ExitKind::Usage,
+            format!(
+                "can't trust `{name}`: its path is not UTF-8; nothing was changed; rename the directory, then run this again"
+            ),
+        );
     };
     let grant = TrustGrant { checksum, file, at: now().wall, by: user_name() };
     match trust.grant(&grant) {

@@ -108,7 +108,7 @@ fn a_failed_reload_changes_nothing() {
     assert_output(
         &world.jackline(&["reload"]),
         1,
-        "fix it (`jackline check` shows the errors), then reload",
+        "nothing was changed; solve that (`jackline check` shows errors of a definition), then reload",
     );
     fs::remove_file(world.workspace().join("jackline.yaml")).unwrap();
     assert_output(&world.jackline(&["reload"]), 1, "no `jackline.yaml` in");

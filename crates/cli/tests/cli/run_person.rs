@@ -95,7 +95,7 @@ fn a_run_is_not_reloaded_from_another_definition() {
     fs::write(&file, "{").unwrap();
     let broken = world.jackline(&["reload", &id]);
     assert_eq!(broken.code, Some(3), "{broken:?}");
-    assert!(broken.stderr.contains("name its definition with `-d`"), "{broken:?}");
+    assert!(broken.stderr.contains("jackline reload"), "{broken:?}");
 }
 
 #[test]

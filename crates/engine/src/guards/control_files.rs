@@ -148,7 +148,7 @@ fn unreadable_violation(fault: &str) -> ViolationDraft {
         ),
         location: Some(".jackline".to_string()),
         correction: Some(
-            "a person can fix the directory, or turn the guard off for a while with `jackline off \
+            "tell the person: they can repair the directory, or turn the guard off for a while with `jackline off \
              --for 30m --why …`"
                 .to_string(),
         ),

@@ -7,7 +7,8 @@ use super::bounded_lines::LINE_BYTES_MAX;
 use super::open_requests::{OpenRequest, ServerGone};
 use super::rpc_message::RpcId;
 
-/// A connection error; clients use this code for a server that is gone.
+/// The server gives no usable answer to a valid message. MCP clients use this code for a closed
+/// connection.
 const CONNECTION: i64 = -32_000;
 const INVALID_REQUEST: i64 = -32_600;
 const INVALID_PARAMS: i64 = -32_602;
@@ -51,6 +52,12 @@ pub(super) enum ProxyFailure {
 }
 
 impl ProxyFailure {
+    /// The JSON-RPC error code.
+    ///
+    /// A standard code means that the client must change its own message. Every other failure has
+    /// the code `CONNECTION`: the message was valid, but the proxy has no result of the server for
+    /// it. This includes `Busy`, where the message was not sent, and `NotMcp`, where the program at
+    /// the address is not an MCP server.
     fn code(&self) -> i64 {
         match self {
             Self::DuplicateId | Self::BadId | Self::CallWithoutId | Self::LineTooLong { .. } => {
@@ -97,6 +104,7 @@ impl ProxyFailure {
     pub(super) fn text(&self) -> String {
         match self {
             Self::ServerGone(gone) => {
+                // `None` means that the server is remote, so we can't read its standard error.
                 let last_output = match gone.stderr.as_deref() {
                     None => String::new(),
                     Some("") => "; it wrote nothing to standard error".to_owned(),
@@ -117,7 +125,8 @@ impl ProxyFailure {
                  {LINE_BYTES_MAX}; request less data"
             ),
             Self::Unreadable => "the MCP server sent an invalid result for this method; \
-                                 the call may have run"
+                                 the call may have run, so check what it did before you \
+                                 repeat it"
                 .to_owned(),
             Self::Unreached { address, why } => format!(
                 "the MCP server at {address} can't be reached: {why}; the request was not sent; \
@@ -167,17 +176,22 @@ impl ProxyFailure {
         }
     }
 
-    /// The error answer to a request.
+    /// The error answer to the request with this id.
+    ///
+    /// Without an id, the answer has the id `null`, as JSON-RPC demands. This happens if the
+    /// message has no id, or if its id can't be read or used. The client can't match such an
+    /// answer with a request.
     pub(super) fn answer(&self, id: Option<&RpcId>) -> String {
         let mut data = json!({ "by": "jackline", "kind": self.json_word() });
-        if let (Self::ServerGone(gone), Some(data)) = (self, data.as_object_mut()) {
-            data.insert("how".to_owned(), json!(gone.how));
+        if let (Self::ServerGone(gone), Some(fields)) = (self, data.as_object_mut()) {
+            fields.insert("how".to_owned(), json!(gone.how));
+            // A remote server has no standard error, so the key is missing then.
             if let Some(stderr) = &gone.stderr {
-                data.insert("stderr".to_owned(), json!(stderr));
+                fields.insert("stderr".to_owned(), json!(stderr));
             }
         }
-        if let (Self::Http { status, .. }, Some(data)) = (self, data.as_object_mut()) {
-            data.insert("http_status".to_owned(), json!(status));
+        if let (Self::Http { status, .. }, Some(fields)) = (self, data.as_object_mut()) {
+            fields.insert("http_status".to_owned(), json!(status));
         }
         let error = json!({
             "code": self.code(),
@@ -188,13 +202,13 @@ impl ProxyFailure {
         format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#)
     }
 
-    /// The error answer to an open request.
+    /// The error answer to this request of the client.
     pub(super) fn answer_to(&self, open: &OpenRequest) -> String {
         self.answer(Some(&open.id))
     }
 }
 
-/// What to do about an HTTP status.
+/// Describes what to do about an HTTP status.
 fn advice_for_status(status: u16) -> &'static str {
     match status {
         401 | 403 | 407 => {
@@ -202,6 +216,7 @@ fn advice_for_status(status: u16) -> &'static str {
              `--header-env Authorization=VARIABLE` of `jackline mcp wrap`"
         }
         404 | 405 | 410 => "check the path in `--url` of `jackline mcp wrap`",
+        // The server refused the request because of its rate limit, so the call did not run.
         429 => "the server limits the request rate; wait before you try again",
         500.. => "the call may have run; check what it did before you repeat it",
         _ => "the request was not accepted",

@@ -1,8 +1,14 @@
 //! A cache of paths that do not exist.
 //!
-//! The runtime checks the same few files at every event, and most workspaces have none of them. As
-//! long as the modification time of a directory is unchanged, no name was added to it. Only setting
-//! the system clock can set this time back.
+//! The runtime checks the same few files at every event, and most workspaces have none of them. The
+//! cache stores each missing path with the stamp of its directory: the device, the inode and the
+//! change time (`ctime`). As long as the stamp is unchanged, no name was added to the directory.
+//! Only setting the system clock can set the change time back.
+//!
+//! Change times are coarse: two changes shortly after each other can get the same time. So a stamp
+//! is reliable only if the directory did not change shortly before the stamp was read. We measure
+//! this against the start of the check. It is earlier than the moment when the stamp was read, so
+//! the real distance is at least as long as the measured one.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -21,42 +27,41 @@ const NAMES_MAX: usize = 1024;
 /// The cache of missing paths.
 #[derive(Debug, Default)]
 pub(crate) struct MissingPathCache {
-    /// Whether a check was done before. A process that checks only once does not need the cache.
+    /// Whether a check was started before. A process that checks only once does not need the cache.
     was_used: Cell<bool>,
-    /// Missing paths, each with the stamp of its directory.
+    /// Missing paths, each with the stamp of its directory when the path was missing.
     stamps: RefCell<BTreeMap<PathBuf, DirectoryStamp>>,
 }
 
 impl MissingPathCache {
-    /// Begins a check. The stamp of a directory is read once per check.
+    /// Begins a check. It reads the stamp of each directory only once. The first check of a process
+    /// does not use the cache, and reports no path as missing.
     pub(crate) fn begin_check(&self) -> MissingPathCheck<'_> {
-        let again = self.was_used.replace(true);
+        let was_used_before = self.was_used.replace(true);
         MissingPathCheck {
             cache: self,
-            can_use_cache: again,
+            can_use_cache: was_used_before,
             began: clock::now().wall,
             directories: Vec::new(),
         }
     }
 
-    /// Caches that a path is missing, if the directory was unchanged for long enough before the
-    /// given time.
-    fn remember(
-        &self,
-        path: &Path,
-        (directory, stamp): (&Path, DirectoryStamp),
-        before: Timestamp,
-    ) {
-        let mut seen = self.stamps.borrow_mut();
-        if seen.len() < NAMES_MAX && stamp.is_reliable(directory, before) {
-            seen.insert(path.to_owned(), stamp);
+    /// Caches that a path is missing, if the stamp of its directory is reliable. `began` is the
+    /// start of the check; the stamp was read later.
+    fn remember(&self, path: &Path, (directory, stamp): (&Path, DirectoryStamp), began: Timestamp) {
+        let mut stamps = self.stamps.borrow_mut();
+        // `is_reliable` takes the path of the directory to find its file system. Not every file
+        // system updates the change time when a name is added.
+        if stamps.len() < NAMES_MAX && stamp.is_reliable(directory, began) {
+            stamps.insert(path.to_owned(), stamp);
         } else {
-            seen.remove(path);
+            // An earlier entry has an outdated stamp, so it would only take up space.
+            stamps.remove(path);
         }
     }
 }
 
-/// The state of a directory.
+/// The state of a directory during one check.
 #[derive(Debug, Clone, Copy)]
 enum DirectoryState {
     Directory(DirectoryStamp),
@@ -69,12 +74,18 @@ enum DirectoryState {
 pub(crate) struct MissingPathCheck<'a> {
     cache: &'a MissingPathCache,
     can_use_cache: bool,
+    /// The start of the check, which is before any stamp in `directories` was read.
     began: Timestamp,
+    /// The directories that this check has looked at.
     directories: Vec<(PathBuf, DirectoryState)>,
 }
 
 impl MissingPathCheck<'_> {
-    /// Whether a path certainly does not exist. A link exists, even if its target does not.
+    /// Whether a path certainly does not exist. A link exists, even if its target does not. Returns
+    /// false if the path exists, or if this is not certain.
+    ///
+    /// This function and `directory` call each other. Each call goes up one directory, so the
+    /// recursion ends at the latest at the root, which has no parent.
     pub(crate) fn is_surely_missing(&mut self, path: &Path) -> bool {
         let Some(directory) = path.parent().filter(|_| self.can_use_cache) else { return false };
         let stamp = match self.directory(directory) {
@@ -85,33 +96,36 @@ impl MissingPathCheck<'_> {
         if self.cache.stamps.borrow().get(path) == Some(&stamp) {
             return true;
         }
-        let absent = fs::symlink_metadata(path).is_err_and(|error| is_missing(error.kind()));
-        if absent {
+        let is_path_missing =
+            fs::symlink_metadata(path).is_err_and(|error| is_missing(error.kind()));
+        if is_path_missing {
             self.cache.remember(path, (directory, stamp), self.began);
         }
-        absent
+        is_path_missing
     }
 
+    /// The state of a directory. It is read at most once in a check.
     fn directory(&mut self, directory: &Path) -> DirectoryState {
-        if let Some((_, found)) = self.directories.iter().find(|(path, _)| path == directory) {
-            return *found;
+        if let Some((_, state)) = self.directories.iter().find(|(path, _)| path == directory) {
+            return *state;
         }
-        // A directory that was missing itself is cached with its parent.
+        // A missing directory is cached like any other missing path, with the stamp of its parent.
         let is_cached = self.cache.stamps.borrow().contains_key(directory);
-        let found = if is_cached && self.is_surely_missing(directory) {
+        let state = if is_cached && self.is_surely_missing(directory) {
             DirectoryState::Missing
         } else {
             match fs::metadata(directory) {
-                Ok(found) => DirectoryState::Directory(DirectoryStamp::of(&found)),
+                Ok(metadata) => DirectoryState::Directory(DirectoryStamp::of(&metadata)),
                 Err(error) if is_missing(error.kind()) => {
+                    // The result is known. The call only caches that the directory is missing.
                     self.is_surely_missing(directory);
                     DirectoryState::Missing
                 }
                 Err(_) => DirectoryState::Unreadable,
             }
         };
-        self.directories.push((directory.to_owned(), found));
-        found
+        self.directories.push((directory.to_owned(), state));
+        state
     }
 }
 
@@ -122,83 +136,87 @@ mod tests {
     use super::*;
     use jackline_host::directory_stamp::SETTLED_MS;
 
-    /// A cache that was used before.
-    fn absences() -> MissingPathCache {
+    /// A cache that was used before, so that the next check uses it.
+    fn used_cache() -> MissingPathCache {
         MissingPathCache { was_used: Cell::new(true), ..MissingPathCache::default() }
     }
 
-    fn lacks(absences: &MissingPathCache, path: &Path) -> bool {
-        absences.begin_check().is_surely_missing(path)
+    /// Whether a new check with this cache reports a path as missing.
+    fn is_surely_missing(cache: &MissingPathCache, path: &Path) -> bool {
+        cache.begin_check().is_surely_missing(path)
     }
 
-    /// Waits until the stamp of a directory is reliable.
-    fn wait() {
+    /// Waits until the stamps of all directories are reliable.
+    fn wait_for_reliable_stamps() {
         std::thread::sleep(std::time::Duration::from_millis(SETTLED_MS + 20));
     }
 
     /// A directory whose stamp is reliable.
-    fn root() -> tempfile::TempDir {
+    fn old_root() -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
-        wait();
+        wait_for_reliable_stamps();
         root
     }
 
     #[test]
     fn a_new_file_is_seen_in_every_directory() {
-        let root = root();
-        let absences = absences();
+        let root = old_root();
+        let cache = used_cache();
         let at = |name: &str| root.path().join(name);
         let names = ["file", "directory/file", "a/b/c/d", "link"];
         for _ in 0..3 {
-            assert!(names.iter().all(|name| lacks(&absences, &at(name))));
+            assert!(names.iter().all(|name| is_surely_missing(&cache, &at(name))));
         }
-        assert!(!absences.stamps.borrow().is_empty());
-        wait();
+        assert!(!cache.stamps.borrow().is_empty());
+        wait_for_reliable_stamps();
         fs::write(at("file"), "").unwrap();
-        assert!(!lacks(&absences, &at("file")));
-        wait();
+        assert!(!is_surely_missing(&cache, &at("file")));
+        wait_for_reliable_stamps();
         fs::create_dir(at("directory")).unwrap();
-        assert!(lacks(&absences, &at("directory/file")));
-        wait();
+        assert!(is_surely_missing(&cache, &at("directory/file")));
+        wait_for_reliable_stamps();
         fs::write(at("directory/file"), "").unwrap();
-        assert!(!lacks(&absences, &at("directory/file")));
+        assert!(!is_surely_missing(&cache, &at("directory/file")));
         fs::create_dir_all(at("a/b/c")).unwrap();
-        assert!(lacks(&absences, &at("a/b/c/d")));
-        wait();
+        assert!(is_surely_missing(&cache, &at("a/b/c/d")));
+        wait_for_reliable_stamps();
         symlink("nowhere", at("link")).unwrap();
-        assert!(!lacks(&absences, &at("link")), "the target of a link may appear later");
+        assert!(!is_surely_missing(&cache, &at("link")), "the target of a link may appear later");
         fs::remove_file(at("file")).unwrap();
-        assert!(lacks(&absences, &at("file")));
+        assert!(is_surely_missing(&cache, &at("file")));
     }
 
     #[test]
     fn a_replaced_directory_of_the_same_name_is_checked() {
         let root = tempfile::tempdir().unwrap();
-        let absences = absences();
+        let cache = used_cache();
         for name in ["one", "two"] {
             fs::create_dir(root.path().join(name)).unwrap();
         }
         fs::write(root.path().join("two/file"), "").unwrap();
         let link = root.path().join("link");
         symlink("one", &link).unwrap();
-        wait();
-        assert!(lacks(&absences, &link.join("file")));
-        assert_eq!(absences.stamps.borrow().len(), 1);
+        wait_for_reliable_stamps();
+        assert!(is_surely_missing(&cache, &link.join("file")));
+        assert_eq!(cache.stamps.borrow().len(), 1);
         fs::remove_file(&link).unwrap();
         symlink("two", &link).unwrap();
-        assert!(!lacks(&absences, &link.join("file")));
+        assert!(!is_surely_missing(&cache, &link.join("file")));
     }
 
     #[test]
     fn a_directory_that_changed_just_now_is_not_cached() {
         let root = tempfile::tempdir().unwrap();
-        let absences = MissingPathCache::default();
-        assert!(!lacks(&absences, &root.path().join("file")), "the first check caches nothing");
-        assert!(lacks(&absences, &root.path().join("file")));
-        assert!(absences.stamps.borrow().is_empty());
-        wait();
-        assert!(lacks(&absences, &root.path().join("file")));
-        assert_eq!(absences.stamps.borrow().len(), 1);
+        let cache = MissingPathCache::default();
+        assert!(
+            !is_surely_missing(&cache, &root.path().join("file")),
+            "the first check caches nothing"
+        );
+        assert!(is_surely_missing(&cache, &root.path().join("file")));
+        assert!(cache.stamps.borrow().is_empty());
+        wait_for_reliable_stamps();
+        assert!(is_surely_missing(&cache, &root.path().join("file")));
+        assert_eq!(cache.stamps.borrow().len(), 1);
     }
 
     #[test]
@@ -206,6 +224,6 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let link = root.path().join("loop");
         symlink("loop", &link).unwrap();
-        assert!(!lacks(&absences(), &link.join("file")));
+        assert!(!is_surely_missing(&used_cache(), &link.join("file")));
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn check_reload(input: GuardInput<'_>) -> Option<ControlRefusal> {
         Some(ReloadFact::Broken { reason }) => Some(ControlRefusal {
             subtype: ViolationSubtype::Definition,
             message: format!("{reason}; the definition in force stays"),
-            correction: "fix it (`jackline check` shows the errors), then reload".to_string(),
+            correction: "nothing was changed; solve that (`jackline check` shows errors of a definition), then reload".to_string(),
         }),
         None if input.state.seq > 0 => Some(ControlRefusal {
             subtype: ViolationSubtype::Definition,

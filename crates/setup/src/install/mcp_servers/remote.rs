@@ -69,7 +69,7 @@ impl<'v, 'a> RemoteMcpServer<'v, 'a> {
             None => None,
             Some(property) => match property.value.as_object() {
                 Some(headers) => Some((property, headers)),
-                None => return no("has `headers` that are not an object"),
+                None => return no("has `headers` that are not an object of names and texts"),
             },
         };
         let spoken = Self { kind, url: (url, address), headers };
