@@ -25,7 +25,7 @@ use jackline_engine::observe::{elide, observe_with_result};
 use jackline_engine::verdict::{GuardName, SessionStop};
 use jackline_engine::{
     Decision, Definition, Event, EventKind, Facts, Mode, Now, Record, Session, SessionLocation,
-    SessionStarted, Timestamp, Verdict, Violation, observe,
+    SessionStarted, Timestamp, ToolProposed, Verdict, Violation, observe,
 };
 
 pub use journal::BacktestJournal;
@@ -35,7 +35,7 @@ pub use outcome::{BacktestCall, BacktestLoop, BacktestOutcome};
 pub use recorded_run::RecordedRun;
 pub use result_memo::ResultMemo;
 
-use jackline_runtime::{RuntimeFault, panic_text};
+use jackline_runtime::{AdapterTools, RuntimeFault, panic_text};
 use judge::{BacktestDecision, judge};
 use outcome::loops_in;
 use recorded_course::add_remembered_parts;
@@ -45,6 +45,7 @@ use recorded_course::add_remembered_parts;
 pub struct Backtest {
     definition: Arc<Definition>,
     place: Arc<SessionLocation>,
+    tools_of_client: fn(&str) -> AdapterTools,
 }
 
 /// One backtest run. The caller passes the events in order.
@@ -57,6 +58,9 @@ pub struct BacktestRun {
     now: Timestamp,
     outcome: BacktestOutcome,
     decoder: EventDecoder,
+    /// The tools of the client that made the run, and how to get them.
+    tools: AdapterTools,
+    tools_of_client: fn(&str) -> AdapterTools,
 }
 
 /// The result for one event.
@@ -89,7 +93,17 @@ impl Backtest {
         let rules = Rules::new(rules.collect());
         let loops = LoopSettings { mode, ..definition.loops.clone() };
         let definition = Definition { mode, rules, loops, ..definition.clone() };
-        Self { definition: Arc::new(definition), place: Arc::new(place) }
+        Self {
+            definition: Arc::new(definition),
+            place: Arc::new(place),
+            tools_of_client: |_| AdapterTools::default(),
+        }
+    }
+
+    /// Sets how to get the tools of a client that made a run.
+    #[must_use]
+    pub fn with_client_tools(self, tools_of_client: fn(&str) -> AdapterTools) -> Self {
+        Self { tools_of_client, ..self }
     }
 
     /// Starts a run.
@@ -101,6 +115,8 @@ impl Backtest {
             now: Timestamp::from_ms(0),
             outcome: BacktestOutcome::default(),
             decoder: EventDecoder::default(),
+            tools: AdapterTools::default(),
+            tools_of_client: self.tools_of_client,
         }
     }
 }
@@ -135,6 +151,7 @@ impl BacktestRun {
         let mut facts = Facts::at(Now::wall(self.now));
         facts.observed = observed;
         facts.decoded = decoded;
+        facts.tools = self.existing_tools(event);
         let (definition, place) = (&self.definition, &self.place);
         let session = self.session.get_or_insert_with(|| begin_session(definition, place, event));
         let judged = session.event_interpreter().with_interpreted(event, |understood| {
@@ -151,6 +168,20 @@ impl BacktestRun {
             judged
         });
         self.add_to_outcome(event, judged)
+    }
+
+    /// The tools that exist as far as the client of the run is known.
+    fn existing_tools(&mut self, event: &Event) -> Vec<String> {
+        match &event.kind {
+            EventKind::SessionStarted(SessionStarted { client: Some(client), .. }) => {
+                self.tools = (self.tools_of_client)(client);
+                Vec::new()
+            }
+            EventKind::ToolProposed(ToolProposed { tool, .. }) => {
+                self.tools.facts_about(tool.as_str(), &self.definition)
+            }
+            _ => Vec::new(),
+        }
     }
 
     fn add_to_outcome(&mut self, event: &Event, judged: BacktestDecision) -> BacktestStep {

@@ -25,7 +25,7 @@ use serde_json::{Map, Value};
 use jackline_host::clock;
 use jackline_runtime::definitions::ResolvedDefinition;
 use jackline_runtime::unrecorded::{DefinitionDigests, decide_unrecorded};
-use jackline_runtime::{Definitions, RuntimeFault, load_session, panic_text, redact};
+use jackline_runtime::{AdapterTools, Definitions, RuntimeFault, load_session, panic_text, redact};
 
 /// The default tool for command lines, unless a definition declares another one.
 const SHELL: &str = "Bash";
@@ -94,6 +94,7 @@ pub struct Explainer {
     /// The digest of the definition with which the session was opened.
     stored: Digest,
     broken: Option<String>,
+    tools: AdapterTools,
 }
 
 impl Explainer {
@@ -116,7 +117,14 @@ impl Explainer {
         let session = Session::new(definition, Arc::new(place));
         let id =
             SessionId::parse("explain").map_err(|error| RuntimeFault::Panic(error.to_string()))?;
-        Ok(Self { id, session, definitions, checksum, stored, broken })
+        let tools = AdapterTools::default();
+        Ok(Self { id, session, definitions, checksum, stored, broken, tools })
+    }
+
+    /// Sets the tools of the clients whose calls are explained.
+    #[must_use]
+    pub fn with_tools(self, tools: AdapterTools) -> Self {
+        Self { tools, ..self }
     }
 
     /// Explains calls in the current state of a session.
@@ -134,6 +142,7 @@ impl Explainer {
             session,
             definitions: definitions.read_only(),
             broken: None,
+            tools: AdapterTools::default(),
         })
     }
 
@@ -240,6 +249,9 @@ impl Explainer {
         let mut event = event.clone();
         facts.decoded = EventDecoder::default().decode(&mut event, self.definition(), None);
         facts.observed = observe(&event);
+        if let EventKind::ToolProposed(ToolProposed { tool, .. }) = &event.kind {
+            facts.tools = self.tools.facts_about(tool.as_str(), self.definition());
+        }
         // The agent of a future session is unknown.
         facts.pins = (self.session.seq() == 0).then(PinsFact::default);
         let named = DefinitionDigests { checksum: self.checksum, digest: self.stored };

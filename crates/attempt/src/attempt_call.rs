@@ -4,7 +4,7 @@ use jackline_engine::event::Stage;
 use jackline_engine::verdict::ViolationClass;
 
 use crate::attempt_violation::AttemptViolation;
-use crate::boundary::InternalOutcome;
+use crate::boundary::{GuardrailCause, InternalOutcome};
 use crate::call_parts::{ArtifactFault, CallParts};
 use crate::call_trace::CallTrace;
 use crate::failure::{
@@ -221,9 +221,9 @@ impl<A> CallProgress<'_, '_, A> {
                         let text = format!("Execution retries exhausted for {}", self.call.name);
                         let error = OutcomeError::new(EXECUTION_EXHAUSTED, text, false)
                             .with("execution_retry_attempts", self.lanes.execution.used)
-                            .with("last_error_type", error_type.clone())
+                            .with("last_error_type", error_type)
                             .with("last_error_message", message);
-                        Err(self.internal_end_with(error, ViolationClass::Recoverable, error_type))
+                        Err(self.internal_end_with(error, None))
                     }
                 }
             }
@@ -258,7 +258,10 @@ impl<A> CallProgress<'_, '_, A> {
         };
         self.trace.validation_failure_type = Some(leading.kind.to_string());
         self.trace.guardrail_violation_subtype = Some(leading.subtype.to_string());
-        self.check_interruption(ended)?;
+        let cause = GuardrailCause { class: leading.class, subtype: leading.subtype.to_string() };
+        if let Some(ended) = ended {
+            return Err(self.internal_end_with(interruption_error(ended), Some(cause)));
+        }
         let objection = |text: String, error_type: &str, used: u32| {
             OutcomeError::new(error_type, text, false)
                 .with("guardrail_recovery_attempts", used)
@@ -287,7 +290,7 @@ impl<A> CallProgress<'_, '_, A> {
                 objection(text, GUARDRAIL_EXHAUSTED, used)
             }
         };
-        Err(self.internal_end_with(error, leading.class, leading.subtype.to_string()))
+        Err(self.internal_end_with(error, Some(cause)))
     }
 
     fn next_after_outcome(
@@ -298,8 +301,7 @@ impl<A> CallProgress<'_, '_, A> {
         let OutcomeError { error_type, error_message, retriable, .. } = &error;
         self.trace.record_failure(self.attempt, "outcome_policy", error_type, error_message);
         if is_internal_error_type(error_type) {
-            let subtype = error_type.clone();
-            return Err(self.internal_end_with(error, ViolationClass::Recoverable, subtype));
+            return Err(self.internal_end_with(error, None));
         }
         let class = FailureClass::of(error_type);
         if !retriable || class == FailureClass::Extrinsic {
@@ -319,13 +321,9 @@ impl<A> CallProgress<'_, '_, A> {
                     format!("Retriable outcome-error repairs exhausted for {}", self.call.name);
                 let exhausted = OutcomeError::new(OUTCOME_EXHAUSTED, text, false)
                     .with("outcome_repair_attempts", self.lanes.outcome.used)
-                    .with("last_error_type", error.error_type.clone())
+                    .with("last_error_type", error.error_type)
                     .with("last_error_message", error.error_message);
-                Err(self.internal_end_with(
-                    exhausted,
-                    ViolationClass::Recoverable,
-                    error.error_type,
-                ))
+                Err(self.internal_end_with(exhausted, None))
             }
         }
     }
@@ -358,30 +356,30 @@ impl<A> CallProgress<'_, '_, A> {
     }
 
     fn interrupted_end(&self, ended: Interruption) -> CallEnd {
-        match ended {
-            Interruption::Cancelled => {
-                self.internal_end(CANCELLED, "the call was cancelled", false)
-            }
-            Interruption::Deadline => {
-                self.internal_end(DEADLINE, "the call exceeded its deadline", false)
-            }
-        }
+        self.internal_end_with(interruption_error(ended), None)
     }
 
     fn internal_end(&self, error_type: &str, message: &str, retriable: bool) -> CallEnd {
-        let error = OutcomeError::new(error_type, message, retriable);
-        self.internal_end_with(error, ViolationClass::Recoverable, error_type.to_owned())
+        self.internal_end_with(OutcomeError::new(error_type, message, retriable), None)
     }
 
-    fn internal_end_with(
-        &self,
-        error: OutcomeError,
-        class: ViolationClass,
-        subtype: String,
-    ) -> CallEnd {
-        let lanes = Lane::ALL.iter().map(|lane| self.lanes.of(*lane).used);
-        let retries = lanes.sum();
-        let (guardrail_class, guardrail_subtype) = (class, subtype);
-        InternalOutcome::InternalError { error, guardrail_class, guardrail_subtype, retries }.into()
+    fn internal_end_with(&self, error: OutcomeError, guardrail: Option<GuardrailCause>) -> CallEnd {
+        InternalOutcome::InternalError {
+            error,
+            guardrail,
+            guardrail_recovery_attempts: self.lanes.guardrail.used,
+            retries: self.lanes.retries(),
+        }
+        .into()
+    }
+}
+
+/// The error of a call that was interrupted.
+fn interruption_error(ended: Interruption) -> OutcomeError {
+    match ended {
+        Interruption::Cancelled => OutcomeError::new(CANCELLED, "the call was cancelled", false),
+        Interruption::Deadline => {
+            OutcomeError::new(DEADLINE, "the call exceeded its deadline", false)
+        }
     }
 }

@@ -28,9 +28,21 @@ impl Serialize for SourceLocation {
     }
 }
 
+/// The result of a validation that raised violations. Logs and retries name it beside each
+/// violation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ValidationResult {
+    /// The artifact was rejected.
+    #[default]
+    Failed,
+}
+
 /// One violation, with all fields that a retry and a log need.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AttemptViolation {
+    /// What the validation says about the artifact.
+    pub validation_result: ValidationResult,
     /// Whether another try can help.
     #[serde(rename = "guardrail_class")]
     pub class: ViolationClass,
@@ -55,6 +67,7 @@ impl AttemptViolation {
     /// Creates a violation with the class and the correction of its subtype.
     pub fn new(subtype: Subtype, message: impl Into<String>) -> Self {
         Self {
+            validation_result: ValidationResult::Failed,
             class: subtype.class(),
             kind: subtype.kind(),
             subtype: subtype.into(),
@@ -96,6 +109,7 @@ impl From<&jackline_engine::Violation> for AttemptViolation {
     fn from(violation: &jackline_engine::Violation) -> Self {
         let correction = violation.correction.clone();
         Self {
+            validation_result: ValidationResult::Failed,
             class: violation.class,
             kind: violation.kind.clone(),
             subtype: violation.subtype.clone(),
@@ -238,6 +252,7 @@ mod tests {
             .with_location(SourceLocation { line: 3, column: 5 })
             .with_correction("so");
         let expected = json!({
+            "validation_result": "failed",
             "guardrail_class": "recoverable_guardrail",
             "violation_type": "tool_registry_violation",
             "violation_subtype": "singleton_method_mutation",

@@ -41,13 +41,26 @@ pub enum InternalOutcome {
         /// What happened.
         #[serde(flatten)]
         error: OutcomeError,
-        /// Whether another try could have helped.
-        guardrail_class: ViolationClass,
-        /// The exact violation subtype, or the type of the last failure.
-        guardrail_subtype: String,
-        /// The number of retries, over all lanes.
+        /// The violation that ended the call, if a guardrail ended it.
+        #[serde(flatten)]
+        guardrail: Option<GuardrailCause>,
+        /// The number of retries after violations.
+        guardrail_recovery_attempts: u32,
+        /// The number of retries for any reason.
         retries: u32,
     },
+}
+
+/// The violation that ended a call. The subtype is a word of Jackline or the
+/// name of a rule, and contains no internal text.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GuardrailCause {
+    /// Whether another try could have helped.
+    #[serde(rename = "guardrail_class")]
+    pub class: ViolationClass,
+    /// The exact violation subtype.
+    #[serde(rename = "guardrail_subtype")]
+    pub subtype: String,
 }
 
 impl InternalOutcome {
@@ -99,74 +112,67 @@ pub struct PublicOutcome {
     /// The rule that replaced it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub normalization_policy: Option<&'static str>,
+    /// The violation that it stands for, if a guardrail ended the call.
+    #[serde(flatten)]
+    pub guardrail: Option<GuardrailCause>,
+    /// The number of retries after violations, if a general error replaces the internal one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guardrail_recovery_attempts: Option<u32>,
 }
 
-/// What [`egress`] replaced, for the log. The public outcome must not show which violation it
-/// stands for.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Normalization {
-    /// Always true.
-    pub normalized: bool,
-    /// The rule that replaced the outcome.
-    pub normalization_policy: &'static str,
-    /// Whether another try could have helped.
-    pub guardrail_class: ViolationClass,
-    /// The exact violation subtype.
-    pub guardrail_subtype: String,
-    /// The number of retries.
-    pub guardrail_recovery_attempts: u32,
-}
-
-/// Converts an internal outcome into the public one, at depth 0. The internal outcome stays
-/// unchanged, for the log.
-pub fn egress(outcome: &InternalOutcome) -> (PublicOutcome, Option<Normalization>) {
+/// Converts an internal outcome into the public one, at depth 0. This is the only conversion. The
+/// internal outcome stays unchanged, for the log.
+pub fn egress(outcome: &InternalOutcome) -> PublicOutcome {
+    let error = |error_type: &str, message: &str, retriable: bool| PublicOutcome {
+        status: PublicStatus::Error,
+        value: None,
+        sources: Vec::new(),
+        error_type: Some(error_type.to_owned()),
+        error_message: Some(message.to_owned()),
+        retriable,
+        normalized: false,
+        normalization_policy: None,
+        guardrail: None,
+        guardrail_recovery_attempts: None,
+    };
     match outcome {
-        InternalOutcome::Ok { value, sources } => {
-            let public = PublicOutcome {
-                status: PublicStatus::Ok,
-                value: Some(value.clone()),
-                sources: sources.clone(),
-                error_type: None,
-                error_message: None,
-                retriable: false,
-                normalized: false,
-                normalization_policy: None,
-            };
-            (public, None)
-        }
-        InternalOutcome::Error(error) => {
-            let public = PublicOutcome {
-                status: PublicStatus::Error,
-                value: None,
-                sources: Vec::new(),
-                error_type: Some(error.error_type.clone()),
-                error_message: Some(error.error_message.clone()),
-                retriable: error.retriable,
-                normalized: false,
-                normalization_policy: None,
-            };
-            (public, None)
-        }
-        InternalOutcome::InternalError { guardrail_class, guardrail_subtype, retries, .. } => {
+        InternalOutcome::Ok { value, sources } => PublicOutcome {
+            status: PublicStatus::Ok,
+            value: Some(value.clone()),
+            sources: sources.clone(),
+            error_type: None,
+            error_message: None,
+            retriable: false,
+            normalized: false,
+            normalization_policy: None,
+            guardrail: None,
+            guardrail_recovery_attempts: None,
+        },
+        InternalOutcome::Error(raw) => error(&raw.error_type, &raw.error_message, raw.retriable),
+        InternalOutcome::InternalError {
+            error: raw,
+            guardrail,
+            guardrail_recovery_attempts,
+            retries,
+        } => {
             let message = if *retries > 0 { TEXT_AFTER_RETRIES } else { TEXT_WITHOUT_RETRY };
-            let public = PublicOutcome {
-                status: PublicStatus::Error,
-                value: None,
-                sources: Vec::new(),
-                error_type: Some(NOT_COMPLETED.to_owned()),
-                error_message: Some(message.to_owned()),
-                retriable: false,
+            PublicOutcome {
                 normalized: true,
                 normalization_policy: Some(NORMALIZATION_POLICY),
-            };
-            let normalization = Normalization {
-                normalized: true,
-                normalization_policy: NORMALIZATION_POLICY,
-                guardrail_class: *guardrail_class,
-                guardrail_subtype: guardrail_subtype.clone(),
-                guardrail_recovery_attempts: *retries,
-            };
-            (public, Some(normalization))
+                guardrail: guardrail.clone(),
+                guardrail_recovery_attempts: Some(*guardrail_recovery_attempts),
+                ..error(NOT_COMPLETED, message, raw.retriable)
+            }
         }
     }
+}
+
+/// The public outcome of a task that could not start.
+pub fn not_started_outcome() -> PublicOutcome {
+    egress(&InternalOutcome::InternalError {
+        error: OutcomeError::new("not_started", "the task could not start", false),
+        guardrail: None,
+        guardrail_recovery_attempts: 0,
+        retries: 0,
+    })
 }

@@ -3,7 +3,7 @@
 use jackline_engine::event::Stage;
 use serde::Serialize;
 
-use crate::boundary::Normalization;
+use crate::boundary::PublicOutcome;
 use crate::call_parts::RollbackResult;
 use crate::feedback::shortened;
 use crate::lanes::RetryLanes;
@@ -59,6 +59,8 @@ pub struct CallTrace {
     pub outcome_repair_triggered: bool,
     /// Whether no retry was left after error outcomes.
     pub outcome_repair_retry_exhausted: bool,
+    /// Whether earlier calls that used all their retries have reduced the retries of this call.
+    pub under_pressure: bool,
     /// The counters of all lanes.
     pub lanes: RetryLanes,
     /// The last failures.
@@ -96,6 +98,7 @@ impl CallTrace {
             outcome_repair_attempts: 0,
             outcome_repair_triggered: false,
             outcome_repair_retry_exhausted: false,
+            under_pressure: false,
             lanes,
             attempt_failures: Vec::new(),
             attempt_failures_dropped: 0,
@@ -146,9 +149,9 @@ impl CallTrace {
         self.outcome_repair_attempts = lanes.outcome.used;
     }
 
-    /// Records whether the public outcome was made general.
-    pub fn record_normalization(&mut self, normalization: Option<&Normalization>) {
-        self.user_outcome_normalized = normalization.is_some();
-        self.user_outcome_normalization_policy = normalization.map(|it| it.normalization_policy);
+    /// Records whether the public outcome is a general one.
+    pub fn record_public_outcome(&mut self, public: &PublicOutcome) {
+        self.user_outcome_normalized = public.normalized;
+        self.user_outcome_normalization_policy = public.normalization_policy;
     }
 }

@@ -116,6 +116,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_reference_page_lists_every_class() {
+        let page = include_str!("../../../docs/reference/attempt-log.md");
+        for (class, types) in [("extrinsic", &EXTRINSIC[..]), ("adaptive", &ADAPTIVE[..])] {
+            let row = page.lines().find(|line| line.starts_with(&format!("| `{class}`"))).unwrap();
+            let listed = types.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
+            assert!(row.contains(&listed.join(", ")), "{class}: {listed:?}");
+        }
+    }
+
+    #[test]
     fn an_error_type_on_no_list_is_intrinsic() {
         assert_eq!(FailureClass::of("timeout"), FailureClass::Extrinsic);
         assert_eq!(FailureClass::of("low_utility"), FailureClass::Adaptive);

@@ -82,6 +82,11 @@ impl RetryLanes {
         }
     }
 
+    /// The number of retries that were used, over all lanes.
+    pub fn retries(&self) -> u32 {
+        Lane::ALL.iter().map(|lane| self.of(*lane).used).sum()
+    }
+
     pub(crate) fn count_request(&mut self) {
         self.asked += 1;
     }

@@ -12,6 +12,7 @@ mod attempt_call;
 mod attempt_violation;
 mod boundary;
 mod call_parts;
+mod call_pressure;
 mod call_trace;
 mod failure;
 mod feedback;
@@ -20,14 +21,16 @@ mod outcome;
 mod tool_health;
 
 pub use attempt_call::{AttemptCall, Interruption};
-pub use attempt_violation::{AttemptViolation, SourceLocation, Subtype};
+pub use attempt_violation::{AttemptViolation, SourceLocation, Subtype, ValidationResult};
 pub use boundary::{
-    InternalOutcome, NORMALIZATION_POLICY, Normalization, PublicOutcome, PublicStatus, egress,
+    GuardrailCause, InternalOutcome, NORMALIZATION_POLICY, PublicOutcome, PublicStatus, egress,
+    not_started_outcome,
 };
 pub use call_parts::{
     ArtifactFault, CallParts, Executor, Generator, ProviderError, RollbackError, RollbackResult,
     SnapshotError, StageObserver, Transaction, Validator,
 };
+pub use call_pressure::{CallAuthor, CallPressure};
 pub use call_trace::{AttemptFailure, CallTrace, FAILURE_CHARS_MAX, FAILURES_MAX};
 pub use failure::{FailureClass, is_extrinsic};
 pub use feedback::{GenerationFeedback, GenerationRequest};

@@ -10,10 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::{is_exhaustion, is_extrinsic};
 
-/// This many exhausted calls in the window are no accident: the tool does not fit its use, and a
-/// new one should be generated.
-const PRESSURE_EXHAUSTED_MIN: usize = 2;
-
 /// The most uses that are stored, whatever the window.
 pub const SAMPLES_MAX: usize = 200;
 
@@ -28,6 +24,8 @@ pub enum ToolState {
     Durable,
     /// The tool fails too often to be offered.
     Degraded,
+    /// The tool was degraded, and was generated again. It is offered and judged by its new uses.
+    Probation,
 }
 
 impl ToolState {
@@ -37,6 +35,7 @@ impl ToolState {
             Self::New => "new",
             Self::Durable => "durable",
             Self::Degraded => "degraded",
+            Self::Probation => "probation",
         }
     }
 }
@@ -71,6 +70,9 @@ pub struct ToolHealth {
     /// The oldest use comes first.
     samples: VecDeque<UseResult>,
     state: ToolState,
+    /// Whether the last uses put the tool under pressure.
+    #[serde(default)]
+    under_pressure: bool,
 }
 
 impl ToolHealth {
@@ -81,7 +83,17 @@ impl ToolHealth {
         while self.samples.len() > window(limits) {
             self.samples.pop_front();
         }
+        self.under_pressure = self.exhausted() >= limits.pressure_exhausted.max(1) as usize;
         self.state = self.next_state(limits);
+    }
+
+    /// Puts a degraded tool on probation, because a model generated it again. Without new uses
+    /// such a tool could never recover.
+    pub fn start_probation(&mut self) {
+        if self.state == ToolState::Degraded {
+            self.samples.clear();
+            self.state = ToolState::Probation;
+        }
     }
 
     /// The current state.
@@ -100,10 +112,14 @@ impl ToolHealth {
         u32::try_from(pct).ok()
     }
 
-    /// Whether calls of this tool use all their retries again and again.
+    /// Whether calls of this tool use all their retries again and again. The tool does not fit its
+    /// use, so it becomes degraded at a lower failure rate, and a new one is generated sooner.
     pub fn is_under_pressure(&self) -> bool {
+        self.under_pressure
+    }
+
+    fn exhausted(&self) -> usize {
         self.samples.iter().filter(|it| **it == UseResult::Exhausted).count()
-            >= PRESSURE_EXHAUSTED_MIN
     }
 
     fn failed(&self) -> usize {
@@ -113,10 +129,15 @@ impl ToolHealth {
     fn next_state(&self, limits: &HealthLimits) -> ToolState {
         let (failed, all) = (self.failed() * 100, self.samples.len());
         let is_above = |pct: u32| failed > all * pct as usize;
+        let degrade_above_pct = if self.under_pressure {
+            limits.degrade_above_pct.min(limits.recover_below_pct)
+        } else {
+            limits.degrade_above_pct
+        };
         let is_below = |pct: u32| failed < all * pct as usize;
         if all < (limits.min_samples as usize).min(window(limits)) {
             self.state
-        } else if is_above(limits.degrade_above_pct) {
+        } else if is_above(degrade_above_pct) {
             ToolState::Degraded
         } else if failed == 0 || is_below(limits.recover_below_pct) {
             ToolState::Durable
@@ -187,6 +208,28 @@ mod tests {
     }
 
     #[test]
+    fn a_tool_on_probation_recovers_below_the_recovery_rate() {
+        let uses = [vec![Some("execution")], vec![None; 4]].concat();
+        for (recover_below_pct, then) in
+            [(30, ToolState::Durable), (20, ToolState::Probation), (10, ToolState::Probation)]
+        {
+            let limits = HealthLimits { recover_below_pct, ..HealthLimits::default() };
+            let mut health = record_all(&[Some("execution"); 5], &limits);
+            assert_eq!(health.state(), ToolState::Degraded);
+            health.start_probation();
+            assert_eq!((health.state(), health.samples()), (ToolState::Probation, 0));
+            uses.iter().for_each(|it| health.record(*it, &limits));
+            assert_eq!(health.state(), then, "{recover_below_pct}");
+            uses.iter().for_each(|_| health.record(Some("execution"), &limits));
+            uses.iter().for_each(|_| health.record(Some("execution"), &limits));
+            assert_eq!(health.state(), ToolState::Degraded);
+        }
+        let mut durable = record_all(&[None; 5], &HealthLimits::default());
+        durable.start_probation();
+        assert_eq!(durable.state(), ToolState::Durable, "only a degraded tool needs it");
+    }
+
+    #[test]
     fn repeated_exhaustion_is_pressure_until_it_leaves_the_window() {
         let limits = HealthLimits { window: 4, min_samples: 2, ..HealthLimits::default() };
         let spent = Some("guardrail_retry_exhausted");
@@ -198,6 +241,19 @@ mod tests {
             health.record(None, &limits);
         }
         assert!(!health.is_under_pressure());
+    }
+
+    #[test]
+    fn a_tool_under_pressure_degrades_sooner() {
+        let limits = HealthLimits { window: 10, min_samples: 5, ..HealthLimits::default() };
+        let uses = |failure| [None, None, None, Some(failure), Some(failure)];
+        let failed = record_all(&uses("execution"), &limits);
+        assert_eq!((failed.is_under_pressure(), failed.state()), (false, ToolState::New));
+        let exhausted = record_all(&uses("execution_retry_exhausted"), &limits);
+        assert_eq!((exhausted.is_under_pressure(), exhausted.state()), (true, ToolState::Degraded));
+        let later = HealthLimits { pressure_exhausted: 3, ..limits };
+        let patient = record_all(&uses("execution_retry_exhausted"), &later);
+        assert_eq!((patient.is_under_pressure(), patient.state()), (false, ToolState::New));
     }
 
     /// The reference model: it stores all uses and evaluates all of them each time.
@@ -213,8 +269,12 @@ mod tests {
             let last: Vec<_> = counted.iter().rev().take(limits.window as usize).collect();
             let failed = last.iter().filter(|it| !it.is_empty()).count();
             let rate = |pct: u32| u64::from(pct) * last.len() as u64;
+            let spent = last.iter().filter(|it| it.ends_with("_exhausted")).count();
+            let under_pressure = spent >= limits.pressure_exhausted as usize;
+            let degrade_above_pct =
+                if under_pressure { limits.recover_below_pct } else { limits.degrade_above_pct };
             if last.len() < limits.min_samples as usize {
-            } else if failed as u64 * 100 > rate(limits.degrade_above_pct) {
+            } else if failed as u64 * 100 > rate(degrade_above_pct) {
                 state = ToolState::Degraded;
             } else if (failed as u64 * 100) < rate(limits.recover_below_pct) || failed == 0 {
                 state = ToolState::Durable;
@@ -222,7 +282,7 @@ mod tests {
         }
         let last: Vec<_> = counted.iter().rev().take(limits.window as usize).collect();
         let spent = last.iter().filter(|it| it.ends_with("_exhausted")).count();
-        (state, last.len(), spent >= 2)
+        (state, last.len(), spent >= limits.pressure_exhausted as usize)
     }
 
     proptest! {
@@ -236,12 +296,14 @@ mod tests {
             min_samples in 1..10_u32,
             recover in 0..=100_u32,
             more in 0..=100_u32,
+            pressure_exhausted in 1..4_u32,
         ) {
             let limits = HealthLimits {
                 window,
                 min_samples: min_samples.min(window),
                 degrade_above_pct: (recover + more).min(100),
                 recover_below_pct: recover,
+                pressure_exhausted,
             };
             let health = record_all(&uses, &limits);
             let found = (health.state(), health.samples(), health.is_under_pressure());

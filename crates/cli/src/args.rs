@@ -109,6 +109,8 @@ pub(crate) enum CliCommand {
     Watch(WatchArgs),
     /// List the events of a session
     Log(LogArgs),
+    /// Count violations by guard, type and subtype, over all sessions of this workspace
+    Violations(ViolationsArgs),
     /// Show one complete record: the event, the facts behind the decision, the verdict
     Show(ShowArgs),
     /// Decide every event of a session again and check that the bytes are the same
@@ -125,10 +127,10 @@ pub(crate) enum CliCommand {
     #[command(subcommand)]
     Identity(IdentityCommand),
     /// Run a verification command to its end; started by the gate
-    #[command(hide = true)]
+    #[command(hide = true, name = "gate-verification")]
     Verification(VerificationArgs),
     /// Send the notifications on standard input; started by the gate
-    #[command(hide = true)]
+    #[command(hide = true, name = "gate-notify")]
     Notify,
 }
 
@@ -174,9 +176,9 @@ network, and does not touch your files.\n\nExit codes: 0 all checks are ok; 1 a 
 hold); 2 wrong usage, or the client was not found; 3 a check could not be run."
 )]
 pub(crate) struct DoctorArgs {
-    /// The client to test
+    /// The client to test [default: the first that is installed]
     #[arg(value_parser = hook::client_parser())]
-    pub(crate) client: &'static Client,
+    pub(crate) client: Option<&'static Client>,
     /// The program of the client [default: the one in PATH]
     #[arg(long, value_name = "PATH")]
     pub(crate) client_program: Option<PathBuf>,
@@ -192,6 +194,9 @@ pub(crate) struct CheckArgs {
     /// The definition, in the form that other commands use
     #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
     pub(crate) definition: Option<PathBuf>,
+    /// Show every setting and every rule, also those of packs
+    #[arg(long)]
+    pub(crate) details: bool,
     /// Show what is in force in this workspace: every layer, the origin of each setting, what is
     /// ignored
     #[arg(long)]
@@ -260,7 +265,8 @@ started it: run it in your own terminal.";
 
 #[derive(Args)]
 pub(crate) struct PendingArgs {
-    /// Also list the questions of ended sessions, because a session can be resumed
+    /// List the questions of all directories, and those of sessions that have ended or whose
+    /// process is gone, because a session can be resumed
     #[arg(long)]
     pub(crate) all: bool,
     /// Print JSON, one object per question
@@ -409,7 +415,7 @@ Examples:\n  jackline enforce git/push-force\n  jackline enforce pack/git pack/s
 jackline observe\n\nExit codes: 0 the mode is set; 1 the file was not changed; 2 wrong usage or invalid input."
 )]
 pub(crate) struct ModesArgs {
-    /// Rules, as `jackline check` lists them, or packs, as pack/NAME [default: the mode of the
+    /// Rules, as `jackline check --details` lists them, or packs, as pack/NAME [default: the mode of the
     /// whole definition]
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,
@@ -451,6 +457,23 @@ pub(crate) struct WatchArgs {
     /// Your name for the journal [default: the name of the user]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "Counts the violations in the journals, and what `jackline attempt` and programs of \
+`jackline run` raised in their attempts.\n\n\
+Examples:\n  jackline violations\n  jackline violations --all --json"
+)]
+pub(crate) struct ViolationsArgs {
+    /// Ids, unique prefixes, or journal files [default: all sessions of this workspace]
+    pub(crate) sessions: Vec<String>,
+    /// Count in the sessions of all workspaces
+    #[arg(long, conflicts_with = "sessions")]
+    pub(crate) all: bool,
+    /// Print JSON, one object
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args)]

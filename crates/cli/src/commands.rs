@@ -19,6 +19,7 @@ pub(crate) mod notify;
 pub(crate) mod observed_violations;
 pub(crate) mod off;
 pub(crate) mod on;
+mod open_sessions;
 pub(crate) mod pending;
 mod person;
 pub(crate) mod refuse;
@@ -31,20 +32,51 @@ mod supervisor_check;
 mod task_file;
 pub(crate) mod tools;
 pub(crate) mod trust;
+mod trust_demands;
 pub(crate) mod undo;
 pub(crate) mod verification;
 pub(crate) mod verify;
+pub(crate) mod violations;
 pub(crate) mod watch;
 
-use std::io::Write as _;
-use std::path::Path;
+use std::fs::File;
+use std::io::{BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
 
+use jackline_definition::FILE_NAME;
+use jackline_engine::Definition;
+use jackline_host::LayerFiles;
 use jackline_journal::{FileStore, SessionEntry, StoreError, write_private};
+use jackline_runtime::definitions::find_file;
 use jackline_runtime::{SelectError, Sessions};
 
 use crate::args::SessionsArgs;
 use crate::exit::ExitKind;
-use crate::terminal::{current_directory, fail, load_sessions};
+use crate::terminal::{current_directory, fail, load_sessions, sanitize};
+
+/// The definition of this directory: that of the repository, else the user's own, which applies in
+/// every directory.
+fn find_definition() -> Option<PathBuf> {
+    find_file(&current_directory()).or_else(|| user_definition().filter(|file| file.is_file()))
+}
+
+/// What decides where there is no definition, for commands that only try something.
+const DEFAULT_DEFINITION: &str = "the preset `coding-agent`";
+
+fn default_definition() -> Result<Definition, ExitKind> {
+    jackline_definition::load(b"extends: [coding-agent]", FILE_NAME)
+        .map_err(|error| fail(ExitKind::Broken, error))
+}
+
+/// Whether a file is the user's own definition.
+fn is_user_definition(file: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    user_definition().and_then(|user| real(&user)).is_some_and(|user| real(file) == Some(user))
+}
+
+fn user_definition() -> Option<PathBuf> {
+    LayerFiles::of_machine().user
+}
 
 /// Writes a text to a file that only the user can read, or to standard output. Returns whether a
 /// file was written.
@@ -82,10 +114,32 @@ fn each_session(
         .and_then(|(store, all)| select_many(&all, args).map(|entries| (store, entries)));
     match selected {
         Ok((store, entries)) => {
-            entries.iter().map(|entry| one(&store, entry)).max().unwrap_or(ExitKind::Success)
+            let exits = entries.iter().map(|entry| match check_has_records(entry) {
+                Ok(()) => one(&store, entry),
+                Err(exit) => exit,
+            });
+            exits.max().unwrap_or(ExitKind::Success)
         }
         Err(exit) => exit,
     }
+}
+
+/// Fails for a file that a person passed and that contains nothing: it proves nothing.
+fn check_has_records(entry: &SessionEntry) -> Result<(), ExitKind> {
+    let Some(file) = entry.file().filter(|_| entry.is_separate_file()) else { return Ok(()) };
+    // A file that can't be read fails later, with the reason.
+    let Ok(opened) = File::open(&file) else { return Ok(()) };
+    let mut bytes = BufReader::new(opened).bytes();
+    if bytes.any(|byte| !byte.is_ok_and(|byte| byte.is_ascii_whitespace())) {
+        return Ok(());
+    }
+    let file = sanitize(&file.display().to_string(), 200);
+    Err(fail(
+        ExitKind::Usage,
+        format!(
+            "`{file}` has no records; pass a journal, an export of `jackline export`, or a session id"
+        ),
+    ))
 }
 
 /// Selects the sessions that the arguments name.

@@ -67,6 +67,7 @@ fn main() -> ExitCode {
         CliCommand::Status(status) => commands::status::run(&status),
         CliCommand::Watch(watch) => commands::watch::run(&watch),
         CliCommand::Log(log) => commands::log::run(&log),
+        CliCommand::Violations(counted) => commands::violations::run(&counted),
         CliCommand::Show(show) => commands::show::run(&show),
         CliCommand::Replay(replay) => commands::replay::run(&replay),
         CliCommand::Backtest(backtest) => commands::backtest::run(&backtest),

@@ -171,6 +171,15 @@ pub(crate) fn format_duration(ms: u64) -> String {
     }
 }
 
+/// A size in its largest suitable unit: "7.2 MB".
+pub(crate) fn format_bytes(bytes: u64) -> String {
+    match bytes {
+        0..1000 => format_count(bytes, "byte"),
+        1000..1_000_000 => format!("{} kB", format_thousandths(bytes)),
+        _ => format!("{} MB", format_thousandths(bytes / 1000)),
+    }
+}
+
 /// A number of thousandths as a decimal: 1234 is "1.2".
 pub(crate) fn format_thousandths(number: u64) -> String {
     format!("{}.{}", number / 1000, number % 1000 / 100)
@@ -231,6 +240,12 @@ mod tests {
     fn text_from_outside_cannot_move_the_cursor() {
         assert_eq!(sanitize("a\u{1b}[2Jb\nc", 80), "a [2Jb c");
         assert_eq!(sanitize("abcdef", 4), "abc…");
+    }
+
+    #[test]
+    fn sizes_use_the_largest_unit() {
+        let shown: Vec<String> = [1, 999, 1500, 7_200_000].into_iter().map(format_bytes).collect();
+        assert_eq!(shown, ["1 byte", "999 bytes", "1.5 kB", "7.2 MB"]);
     }
 
     #[test]

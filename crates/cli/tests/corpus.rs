@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use jackline_conformance::{
-    Baseline, BaselineError, EngineDriver, HookDriver, JacklineProgram, MemoryDriver, ProxyDriver,
-    Scenario, ScenarioDriver, StdioDriver, load_corpus, play_scenario, root,
+    EngineDriver, HookDriver, JacklineProgram, MemoryDriver, ProxyDriver, Scenario, ScenarioDriver,
+    StdioDriver, load_corpus, play_scenario, root,
 };
 use jackline_host::agent_above;
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -52,33 +52,35 @@ fn selected_scenario(arguments: &Arguments) -> Option<String> {
     scenario.contains("::").then(|| scenario.replace("::", "/"))
 }
 
-/// Returns the tests of one driver: a check of its baseline, and one test per scenario.
+/// Returns the tests of one driver, with one test per scenario that its client takes part in.
 fn trials(driver: &Arc<dyn ScenarioDriver + Send + Sync>, corpus: &[Arc<Scenario>]) -> Vec<Trial> {
-    let name = driver.name();
-    let baseline = Arc::new(Baseline::load(name));
-    let names: Vec<String> = corpus.iter().map(|scenario| scenario.name.clone()).collect();
-    let checked_baseline = Arc::clone(&baseline);
-    let mut trials = vec![Trial::test(format!("{name}::baseline"), move || {
-        let baseline = loaded_baseline(&checked_baseline)?;
-        baseline.check(names.iter().map(String::as_str)).map_err(Failed::from)
-    })];
-    trials.extend(corpus.iter().map(|scenario| {
-        let (driver, baseline) = (Arc::clone(driver), Arc::clone(&baseline));
-        let scenario = Arc::clone(scenario);
-        let test = format!("{name}::{}", scenario.name.replace('/', "::"));
-        let support = driver.can_play(&scenario);
-        let trial = Trial::test(test, move || {
-            let outcome = play_scenario(driver.as_ref(), &scenario);
-            loaded_baseline(&baseline)?.judge(&scenario.name, outcome).map_err(Failed::from)
-        });
-        match support {
-            Ok(()) => trial,
-            Err(reason) => trial.with_kind(reason).with_ignored_flag(true),
-        }
-    }));
-    trials
+    corpus.iter().filter_map(|scenario| trial(driver, scenario)).collect()
 }
 
-fn loaded_baseline(baseline: &Result<Baseline, BaselineError>) -> Result<&Baseline, Failed> {
-    baseline.as_ref().map_err(|error| Failed::from(error.to_string()))
+fn trial(
+    driver: &Arc<dyn ScenarioDriver + Send + Sync>,
+    scenario: &Arc<Scenario>,
+) -> Option<Trial> {
+    let test = format!("{}::{}", driver.name(), scenario.name.replace('/', "::"));
+    if let Err(why) = driver.can_play(scenario) {
+        return Some(match why.reason(driver.surface())? {
+            Ok(reason) => Trial::test(test, || Ok(())).with_kind(reason).with_ignored_flag(true),
+            Err(problem) => Trial::test(test, move || Err(Failed::from(problem))),
+        });
+    }
+    let (driver, scenario) = (Arc::clone(driver), Arc::clone(scenario));
+    Some(Trial::test(test, move || {
+        let surface = driver.surface();
+        let missing = scenario.needs.iter().find(|needed| !surface.supports(**needed));
+        match (missing, play_scenario(driver.as_ref(), &scenario)) {
+            (None, outcome) => outcome.map_err(Failed::from),
+            (Some(_), Err(_)) => Ok(()),
+            (Some(needed), Ok(())) => Err(Failed::from(format!(
+                "`{}` passes, but the table says that `{}` has no `{}`",
+                scenario.name,
+                surface.name,
+                needed.as_str()
+            ))),
+        }
+    }))
 }

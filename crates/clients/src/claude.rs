@@ -14,6 +14,7 @@ mod output_page;
 mod raw_value;
 pub mod settings;
 mod settings_change;
+mod surface;
 mod tool_results;
 pub mod transcript;
 mod translate;
@@ -39,5 +40,6 @@ pub static CLIENT: Client = Client {
     live: &live_run::ClaudeLive,
     worker: Some(&worker::ClaudeWorker),
     resume_command: Some("claude --resume"),
+    compact_command: Some("/compact"),
     transcripts: Some(&transcript::ClaudeTranscriptStore),
 };

@@ -27,6 +27,8 @@ pub struct Client {
     pub worker: Option<&'static dyn WorkerProgram>,
     /// The command that resumes a session of the client, without the session id.
     pub resume_command: Option<&'static str>,
+    /// The command with which a person compacts the context in the client, if it has one.
+    pub compact_command: Option<&'static str>,
     /// The client's own records of past sessions, if we can read them.
     pub transcripts: Option<&'static dyn TranscriptStore>,
 }

@@ -8,8 +8,9 @@
 use jackline_engine::event::UsageReported;
 use jackline_engine::facts::OutputFact;
 use jackline_engine::wire::WireError;
-use jackline_engine::{ActorId, Event, SessionId, Timestamp, Verdict};
-use jackline_runtime::OutputBounds;
+use jackline_engine::{ActorId, CallId, Event, SessionId, Timestamp, Verdict};
+use jackline_runtime::surfaces::SurfaceProfile;
+use jackline_runtime::{AdapterTools, OutputBounds};
 use serde_json::Value;
 
 use crate::file_write::FileWrite;
@@ -26,7 +27,10 @@ pub(crate) const REFUSAL_EXIT: u8 = 2;
 /// panic: the server then denies the call and reports that the guard is broken.
 pub trait Dialect: Sync {
     /// What the client supports, so that the server does not depend on which client it is.
-    fn abilities(&self) -> ClientAbilities;
+    fn surface(&self) -> &'static SurfaceProfile;
+
+    /// The tools of the client, so that declaring one more tool does not make them unknown.
+    fn tools(&self) -> ClientTools;
 
     /// Reads the environment that the client sets for its hooks.
     fn read_environment(&self) -> HookEnvironment;
@@ -63,13 +67,21 @@ pub trait Dialect: Sync {
     fn render_fault(&self, call: Option<&HookCall>, text: &str) -> HookReply;
 }
 
-/// What a client supports in an answer.
+/// The tools that a client has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClientAbilities {
-    /// Its hooks can keep an agent from ending its turn.
-    pub blocks_stops: bool,
-    /// It accepts a replacement for the output of a tool.
-    pub replaces_outputs: bool,
+pub struct ClientTools {
+    /// The names of its own tools.
+    pub names: &'static [&'static str],
+    /// The beginnings of the names of other tools, such as those of MCP servers.
+    pub prefixes: &'static [&'static str],
+}
+
+impl ClientTools {
+    /// The tools for the guards. The client may have others, for example in a newer version.
+    pub fn known(self) -> AdapterTools {
+        let names = self.names.iter().map(|name| (*name).to_owned());
+        AdapterTools::partial(names).with_prefixes(self.prefixes.iter().copied())
+    }
 }
 
 /// One call of a hook, with the fields that all clients have.
@@ -123,6 +135,8 @@ pub struct HookReport {
     pub events: Vec<Event>,
     /// How a person can be asked about a call.
     pub ask_route: AskRoute,
+    /// Calls of a finished batch that a person refused in the client. They did not run.
+    pub refused_calls: Vec<CallId>,
     /// The file in which the client writes token counts.
     pub usage_source: Option<Box<dyn UsageSource>>,
     /// An approval code that a person typed.
@@ -141,6 +155,7 @@ impl HookReport {
             actor,
             events: Vec::new(),
             ask_route: AskRoute::ShowCommand,
+            refused_calls: Vec::new(),
             usage_source: None,
             typed_code: None,
             tool_output: None,

@@ -18,6 +18,8 @@ pub struct HookEnvironment {
     pub directory: PathBuf,
     /// Whether a person uses the client and can be asked through it.
     pub has_person: bool,
+    /// The role of the agent, if the command line of the hook names one.
+    pub role: Option<String>,
     /// The session of the run that the client works for. The events belong to that session, and the
     /// supervisor of the run reports its start and end.
     pub run: Option<SessionId>,
@@ -33,6 +35,7 @@ impl HookEnvironment {
             project: project.filter(|path| path.is_absolute()),
             directory: std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
             has_person: attended,
+            role: None,
             run: read_variable(RUN_VARIABLE)
                 .and_then(|run| SessionId::parse(run.into_string().ok()?).ok()),
             is_forged: is_started_by_agent_tool,

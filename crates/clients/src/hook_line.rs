@@ -28,27 +28,68 @@ pub fn sealed_command(program: &str, client: &str, text: &str) -> String {
     )
 }
 
-/// The path or name of the program in a command line that we wrote, in this or an earlier version.
-/// It is not quoted. `None` if we did not write the command line.
-///
-/// The command line itself is the only way to recognise our hooks in the settings, because clients
-/// remove fields that they do not recognise.
-pub fn parse_program(command: &str, client: &str) -> Option<String> {
-    let command = command.trim();
-    let inner = match command.strip_prefix("r=$(") {
-        Some(rest) => rest.split_once(" --sealed)")?.0,
-        None => command,
-    };
-    let program_word = inner.strip_suffix(client)?.strip_suffix(" hook ")?;
-    let program_path =
-        match program_word.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
-            Some(quoted) => quoted.replace(r"'\''", "'"),
-            // More words mean that another command wraps ours.
-            None if program_word.contains(char::is_whitespace) => return None,
-            None => program_word.to_owned(),
+/// A command line that we wrote, with the role in which the agent acts.
+pub fn with_role(command: &str, role: &str) -> String {
+    let word = quote_shell_word(role);
+    match command.split_once(SEALED_END) {
+        Some((inner, rest)) => format!("{inner}{ROLE_OPTION}{word}{SEALED_END}{rest}"),
+        None => format!("{command}{ROLE_OPTION}{word}"),
+    }
+}
+
+/// The option that names the role of the agent, as a part of a command line.
+const ROLE_OPTION: &str = " --role ";
+
+/// The end of the hook's own command in a sealed command line.
+const SEALED_END: &str = " --sealed)";
+
+/// The parts of a command line that we wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookLine {
+    /// The path or name of the program. It is not quoted.
+    pub program: String,
+    /// The role of the agent.
+    pub role: Option<String>,
+}
+
+impl HookLine {
+    /// Parses a command line that we wrote, in this or an earlier version. `None` if we did not
+    /// write it.
+    ///
+    /// The command line itself is the only way to recognise our hooks in the settings, because
+    /// clients remove fields that they do not recognise.
+    pub fn parse(command: &str, client: &str) -> Option<Self> {
+        let command = command.trim();
+        let inner = match command.strip_prefix("r=$(") {
+            Some(rest) => rest.split_once(SEALED_END)?.0,
+            None => command,
         };
-    let file_name = program_path.rsplit('/').next()?;
-    file_name.starts_with("jackline").then_some(program_path)
+        let end = format!(" hook {client}");
+        let (program_word, role) = match inner.strip_suffix(&end) {
+            Some(program_word) => (program_word, None),
+            None => {
+                let (line, role_word) = inner.rsplit_once(ROLE_OPTION)?;
+                (line.strip_suffix(&end)?, Some(unquote_shell_word(role_word)?))
+            }
+        };
+        let program = unquote_shell_word(program_word)?;
+        let file_name = program.rsplit('/').next()?;
+        file_name.starts_with("jackline").then_some(Self { program, role })
+    }
+}
+
+/// The program in a command line that we wrote; see [`HookLine::parse`].
+pub fn parse_program(command: &str, client: &str) -> Option<String> {
+    HookLine::parse(command, client).map(|line| line.program)
+}
+
+/// The text of one word of a shell command that [`quote_shell_word`] wrote. `None` if it has more
+/// words, because then another command wraps ours.
+fn unquote_shell_word(word: &str) -> Option<String> {
+    match word.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')) {
+        Some(quoted) => Some(quoted.replace(r"'\''", "'")),
+        None => (!word.contains(char::is_whitespace)).then(|| word.to_owned()),
+    }
 }
 
 /// A text as one word of a shell command, with quotes if it needs them.
@@ -79,7 +120,19 @@ mod tests {
                 assert_eq!(parse_program(&line, "other"), None);
             }
         }
+        for role in ["tester", "release manager", "it's"] {
+            for line in
+                [plain_command("jackline", CLIENT), sealed_command("jackline", CLIENT, BROKEN)]
+            {
+                let parsed = HookLine::parse(&with_role(&line, role), CLIENT).unwrap();
+                assert_eq!(
+                    (parsed.program.as_str(), parsed.role.as_deref()),
+                    ("jackline", Some(role))
+                );
+            }
+        }
         for foreign in [
+            "jackline hook agent --role a b",
             "",
             "hook agent",
             "echo jackline",

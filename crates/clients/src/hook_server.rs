@@ -47,6 +47,8 @@ pub struct HookServer {
     pub runtime: HookRuntime,
     /// Whether the command line of the hook passes on only sealed answers.
     pub sealed: bool,
+    /// The role of the agent, if the command line of the hook names one.
+    pub role: Option<String>,
     /// How long an answer may take. The client waits longer than this.
     pub deadline: Duration,
 }
@@ -55,7 +57,7 @@ impl HookServer {
     /// Answers the hook call at a port, and returns the exit status.
     pub fn serve(&self, port: &Arc<dyn HookPort>) -> u8 {
         let watch = Arc::new(AnswerRace::default());
-        let at = read_environment(self.dialect);
+        let at = HookEnvironment { role: self.role.clone(), ..read_environment(self.dialect) };
         let answer = match self
             .start_deadline_thread(&watch, port, &at)
             .and_then(|()| read_payload(&**port))

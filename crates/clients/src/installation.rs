@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::hook_line;
 use crate::settings_text::SettingsError;
 use crate::version::ClientVersion;
 
@@ -44,6 +45,9 @@ pub trait Installation: Sync {
     /// The program that one of our hooks starts.
     fn program_of(&self, handler: &Value) -> Option<String>;
 
+    /// The role that one of our hooks gives the agent.
+    fn role_of(&self, handler: &Value) -> Option<String>;
+
     /// Whether the text has no settings and no comment.
     fn is_blank(&self, text: &str) -> bool;
 
@@ -57,6 +61,10 @@ pub trait Installation: Sync {
         path: &Path,
         text: &str,
     ) -> Vec<String>;
+
+    /// The pattern by which git ignores the settings of one user in a project, if these are a file
+    /// of their own.
+    fn local_settings_pattern(&self) -> Option<&'static str>;
 
     /// The file with the MCP servers of a scope, or nothing if the client does not store servers in
     /// files.
@@ -82,6 +90,16 @@ pub struct HookEntry {
 }
 
 impl HookEntry {
+    /// The hook with a role for the agent, if one is given.
+    #[must_use]
+    pub fn with_role(mut self, role: Option<&str>) -> Self {
+        let command = role.map(|role| hook_line::with_role(self.command(), role));
+        if let (Some(command), Some(slot)) = (command, self.handler.get_mut("command")) {
+            *slot = command.into();
+        }
+        self
+    }
+
     /// The command line that the hook runs.
     pub fn command(&self) -> &str {
         self.handler.get("command").and_then(Value::as_str).unwrap_or_default()
@@ -91,12 +109,27 @@ impl HookEntry {
 /// Where the guard applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstallScope {
-    /// For all users of the project, in the shared settings.
-    Project,
     /// For this user in this project.
     Local,
+    /// For everyone who works in this project, in the settings that they share.
+    Shared,
     /// For this user in all projects.
     User,
+}
+
+impl InstallScope {
+    /// All scopes.
+    pub const ALL: [Self; 3] = [Self::Local, Self::Shared, Self::User];
+
+    /// The flag of `jackline init` with a space before it. Without a flag, `init` installs for this
+    /// user in this project.
+    pub fn flag(self) -> &'static str {
+        match self {
+            Self::Local => "",
+            Self::Shared => " --shared",
+            Self::User => " --user",
+        }
+    }
 }
 
 /// The file in which a client stores its MCP servers.

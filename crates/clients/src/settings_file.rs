@@ -88,7 +88,7 @@ impl SettingsFile {
 /// All settings files of a client that apply in a project.
 pub fn settings_files(project: &Path, client: &Client) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = Vec::new();
-    for scope in [InstallScope::Project, InstallScope::Local, InstallScope::User] {
+    for scope in InstallScope::ALL {
         let Ok(path) = client.installation.settings_file(project, scope) else {
             continue;
         };
@@ -164,7 +164,7 @@ impl SettingsFileError {
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            "make it writable, or install only for yourself with `--local` or `--user`"
+            "make it writable, or install in another file: without a flag or with `--user`"
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
             "the file was not changed; free some disk space, then run this again"

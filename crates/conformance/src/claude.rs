@@ -15,7 +15,8 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::{Output, Stdio};
 
-use jackline_engine::{EventKind, Timestamp, ToolProposed};
+use jackline_engine::{Event, EventKind, Timestamp, ToolProposed};
+use jackline_runtime::surfaces::{SurfaceCapability, SurfaceProfile};
 use serde_json::Value;
 
 use crate::client_scene::ClientScene;
@@ -24,6 +25,7 @@ use crate::driver::{ScenarioDriver, ScenarioPerson, ScenarioStage, WorkspaceFile
 use crate::event_sender::{EventSenders, parse_client_event, parse_client_event_at};
 use crate::scenario::{Scenario, ScenarioAction};
 use crate::scenario_directories::JacklineProgram;
+use crate::unplayable::Unplayable;
 use client::{HookDelivery, ScriptedClient};
 
 /// The prefix of every sealed answer.
@@ -41,7 +43,7 @@ impl HookDriver {
     }
 
     /// Returns which senders a scenario needs here, or why it can't be played here.
-    pub fn senders(scenario: &Scenario) -> Result<EventSenders, String> {
+    pub fn senders(scenario: &Scenario) -> Result<EventSenders, Unplayable> {
         let mut teller = ScriptedClient::new(scenario, "/workspace".to_owned());
         let (mut client, mut others) = (false, depends_on_time(scenario));
         let mut proposed = BTreeSet::new();
@@ -51,7 +53,7 @@ impl HookDriver {
             if let EventKind::ToolProposed(ToolProposed { call: Some(call), .. }) = &event.kind
                 && !proposed.insert((event.session.clone(), call.clone()))
             {
-                return Err("a call is proposed twice under one id".to_owned());
+                return Err(SurfaceCapability::RepeatedCallIds.into());
             }
             match teller.deliver(&event)? {
                 HookDelivery::Hook { .. } => client = true,
@@ -67,7 +69,11 @@ impl ScenarioDriver for HookDriver {
         "claude"
     }
 
-    fn can_play(&self, scenario: &Scenario) -> Result<(), String> {
+    fn surface(&self) -> &'static SurfaceProfile {
+        jackline_clients::claude::CLIENT.dialect.surface()
+    }
+
+    fn can_play(&self, scenario: &Scenario) -> Result<(), Unplayable> {
         Self::senders(scenario).map(drop)
     }
 
@@ -97,7 +103,7 @@ impl ScenarioStage for HookStage {
                 if let Some(tick) = self.scene.clock.tick(session, now) {
                     self.scene.send_by_stdio(&tick)?;
                 }
-                let printed = self.run(hook, session, &payload)?;
+                let printed = self.run(hook, &event, &payload)?;
                 let record = self.recorded(&printed)?;
                 self.scene.clock.learn_start(&record);
                 let verdict = check_output::check(hook, &event, &printed, &record)?;
@@ -131,9 +137,15 @@ impl ScenarioStage for HookStage {
     }
 }
 
+/// Whether the client asks the person about a call.
+fn asks_person(event: &Event) -> bool {
+    matches!(event.kind, EventKind::ToolProposed(ToolProposed { asks_person: true, .. }))
+}
+
 impl HookStage {
-    /// Runs the hook as the client does, without a person.
-    fn run(&self, hook: &str, session: &str, payload: &Value) -> Result<Output, String> {
+    /// Runs the hook as the client does. A person is at the client only if it asks the person.
+    fn run(&self, hook: &str, event: &Event, payload: &Value) -> Result<Output, String> {
+        let attended = if asks_person(event) { "1" } else { "0" };
         let failed = |error: std::io::Error| format!("can't run `jackline hook claude`: {error}");
         let sealed = (hook == "PreToolUse").then_some("--sealed");
         let mut child = self
@@ -142,8 +154,8 @@ impl HookStage {
             .command("hook")
             .arg("claude")
             .args(sealed)
-            .env("CLAUDE_PROJECT_DIR", self.client.project(session))
-            .env("CLAUDE_CODE_ENTRYPOINT", "sdk-cli")
+            .env("CLAUDE_PROJECT_DIR", self.client.project(event.session.as_str()))
+            .env("CLAUDE_CODE_SESSION_ATTENDED", attended)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -216,21 +228,30 @@ mod tests {
         assert_eq!(why(later), Ok(EventSenders::ClientAndOthers));
         let paused = format!("{call}, {{ send: {{ event: control, action: pause }} }}");
         assert_eq!(why(&paused), Ok(EventSenders::ClientAndOthers));
-        for (step, reason) in [
-            ("{ send: { event: control, action: pause } }", "the client sends none of its events"),
-            ("{ line: '{' }", "a line is not an event"),
-            ("{ line: '{\"event\":\"session_ended\"}' }", "a line names no session"),
-            ("{ send: { event: stop_proposed, id: a } }", "an event has an id"),
-            ("{ send: { event: stop_proposed, at: '2026-01-01T00:00:00Z' } }", "another time"),
-            ("{ send: { event: session_ended, actor: a } }", "of a sub-agent"),
-            ("{ send: { event: tool_finished, call: c, status: timeout } }", "`timeout`"),
+        let alone = "{ send: { event: control, action: pause } }";
+        assert_eq!(why(alone), Err(Unplayable::NoEvents));
+        for (step, needed) in [
+            ("{ line: '{' }", SurfaceCapability::AnyLine),
+            ("{ line: '{\"event\":\"session_ended\"}' }", SurfaceCapability::AnyLine),
+            ("{ send: { event: stop_proposed, id: a } }", SurfaceCapability::EventIds),
+            (
+                "{ send: { event: stop_proposed, at: '2026-01-01T00:00:00Z' } }",
+                SurfaceCapability::EventTimes,
+            ),
+            (
+                "{ send: { event: session_ended, actor: a } }",
+                SurfaceCapability::SeeSubAgentSessions,
+            ),
+            (
+                "{ send: { event: tool_finished, call: c, status: timeout } }",
+                SurfaceCapability::SeeCallStatus,
+            ),
             (
                 "{ send: { event: tool_proposed, call: c, tool: T, args_text: '[' } }",
-                "not an object",
+                SurfaceCapability::AnyArguments,
             ),
         ] {
-            let problem = why(step).unwrap_err();
-            assert!(problem.contains(reason), "{step}: {problem}");
+            assert_eq!(why(step), Err(Unplayable::Needs(needed)), "{step}");
         }
     }
 }

@@ -3,18 +3,23 @@
 use std::fmt;
 
 use jackline_engine::Timestamp;
+use jackline_runtime::surfaces::SurfaceProfile;
 use serde_json::Value;
 
 use crate::matching::find_mismatches;
 use crate::scenario::{Scenario, ScenarioAction, ScenarioStep};
+use crate::unplayable::Unplayable;
 
 /// One surface of the product.
 pub trait ScenarioDriver {
-    /// Its name, in test names and as the name of its baseline.
+    /// Its name, in test names.
     fn name(&self) -> &'static str;
 
-    /// Whether a scenario can be played on this surface; the error is the reason why not.
-    fn can_play(&self, _: &Scenario) -> Result<(), String> {
+    /// What the surface can do.
+    fn surface(&self) -> &'static SurfaceProfile;
+
+    /// Whether the events of a scenario can be sent on this surface.
+    fn can_play(&self, _: &Scenario) -> Result<(), Unplayable> {
         Ok(())
     }
 

@@ -12,7 +12,8 @@ use jackline_definition::{FILE_NAME, load};
 use jackline_engine::bounds::STATE_BYTES_MAX;
 use jackline_engine::definition::StoredDefinition;
 use jackline_engine::facts::{
-    DefinitionFact, DefinitionFile, GitFact, NewDefinition, OffFact, PinsFact, ReloadFact,
+    DefinitionFact, DefinitionFile, GitChangeFact, GitFact, NewDefinition, OffFact, PinsFact,
+    ReloadFact,
 };
 use jackline_engine::observe::elide;
 use jackline_engine::summary::ReportChange;
@@ -22,6 +23,7 @@ use jackline_engine::{
     Digest, Event, EventKind, Fact, Facts, Now, Query, Record, Session, SessionId, SessionLocation,
     SessionStarted, Timestamp, Verdict, observe,
 };
+use jackline_runtime::surfaces::{ENGINE, SurfaceProfile};
 use serde_json::Value;
 
 use crate::driver::{ScenarioDriver, ScenarioPerson, ScenarioStage, WorkspaceFiles};
@@ -34,6 +36,10 @@ pub struct EngineDriver;
 impl ScenarioDriver for EngineDriver {
     fn name(&self) -> &'static str {
         "engine"
+    }
+
+    fn surface(&self) -> &'static SurfaceProfile {
+        &ENGINE
     }
 
     fn stage(&self, scenario: &Scenario) -> Result<Box<dyn ScenarioStage>, String> {
@@ -213,11 +219,13 @@ impl PlayedSession {
         let of = self.session.finished_tool(&event).map(ToOwned::to_owned);
         let definition = self.session.definition();
         let decoded = EventDecoder::default().decode(&mut event, definition, of.as_deref());
+        let output = self.session.first_page(&event);
         let observed = observe(&event);
         elide(&mut event, self.session.definition());
         let mut facts = Facts::at(Now::wall(now));
         facts.observed = observed;
         facts.decoded = decoded;
+        facts.output = output;
         facts.off = settings.off;
         facts.control_files = files.markers(&self.workspace);
         let ground = self.session.event_interpreter();
@@ -284,6 +292,11 @@ impl PlayedSession {
             // There is no repository.
             Query::Git { .. } => Fact::Git(GitFact::default()),
             Query::Ignored { .. } => Fact::Ignored(false),
+            Query::GitChange { .. } => Fact::GitChange(GitChangeFact::Unknown),
+            Query::Hook { path } => Fact::Hook(files.hook_state(&self.workspace, path)),
+            Query::FileChanges { files: changed } => {
+                Fact::FileChanges(files.file_changes(&self.workspace, changed))
+            }
             Query::Definition => {
                 let source = files.text(FILE_NAME);
                 let checksum = source.map(|source| Digest::of(source.as_bytes()));

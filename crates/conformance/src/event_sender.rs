@@ -4,10 +4,12 @@
 //! runs the client sets deadlines, makes attempts and counts tokens. Their events are sent as in a
 //! real run: through `jackline stdio` with the same state home.
 
+use jackline_engine::Event;
 use jackline_engine::wire::parse_line;
-use jackline_engine::{Event, FaultKind};
+use jackline_runtime::surfaces::SurfaceCapability;
 
 use crate::scenario::ScenarioStep;
+use crate::unplayable::Unplayable;
 
 /// The senders of a scenario's events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,9 +22,9 @@ pub enum EventSenders {
 
 impl EventSenders {
     /// The senders of a scenario in which these take part.
-    pub(crate) fn from_parts(client: bool, others: bool) -> Result<Self, String> {
+    pub(crate) fn from_parts(client: bool, others: bool) -> Result<Self, Unplayable> {
         match (client, others) {
-            (false, _) => Err("the client sends none of its events".to_owned()),
+            (false, _) => Err(Unplayable::NoEvents),
             (true, false) => Ok(Self::Client),
             (true, true) => Ok(Self::ClientAndOthers),
         }
@@ -30,20 +32,15 @@ impl EventSenders {
 }
 
 /// Parses the event of a line. The error is the reason why no client could send it.
-pub(crate) fn parse_client_event(line: &str) -> Result<Event, String> {
-    parse_line(line.as_bytes(), None).map_err(|error| match error.kind() {
-        FaultKind::Missing if error.to_string().contains("session") => {
-            "a line names no session".to_owned()
-        }
-        _ => "a line is not an event".to_owned(),
-    })
+pub(crate) fn parse_client_event(line: &str) -> Result<Event, Unplayable> {
+    parse_line(line.as_bytes(), None).map_err(|_| SurfaceCapability::AnyLine.into())
 }
 
 /// Parses the event of a line at a step. A client can send an event only when it happens.
-pub(crate) fn parse_client_event_at(step: &ScenarioStep, line: &str) -> Result<Event, String> {
+pub(crate) fn parse_client_event_at(step: &ScenarioStep, line: &str) -> Result<Event, Unplayable> {
     let event = parse_client_event(line)?;
     if event.at.is_some_and(|at| at != step.at) {
-        return Err("an event has another time than its step".to_owned());
+        return Err(SurfaceCapability::EventTimes.into());
     }
     Ok(event)
 }
@@ -55,14 +52,14 @@ pub(crate) struct CorpusTally {
     pub(crate) by_client: usize,
     pub(crate) together: usize,
     /// The other scenarios, by the reason.
-    pub(crate) unplayable: std::collections::BTreeMap<String, Vec<String>>,
+    pub(crate) unplayable: std::collections::BTreeMap<Unplayable, Vec<String>>,
 }
 
 #[cfg(test)]
 impl CorpusTally {
     /// Counts all scenarios for a surface.
     pub(crate) fn count(
-        telling: impl Fn(&crate::scenario::Scenario) -> Result<EventSenders, String>,
+        telling: impl Fn(&crate::scenario::Scenario) -> Result<EventSenders, Unplayable>,
     ) -> Self {
         let corpus = crate::load_corpus(&crate::root().join("scenarios"), None).unwrap();
         let mut tally = Self::default();

@@ -2,11 +2,9 @@
 //!
 //! A [`Scenario`] is a YAML file with events and the expected verdicts. A [`ScenarioDriver`] plays it on
 //! one surface of the product. So the engine, the runtime with a store in memory, `jackline stdio`,
-//! the hooks of clients and the MCP proxy must give the same verdicts. The [`Baseline`] of a driver
-//! lists the scenarios that it can't pass yet. The driver itself reports which scenarios can't be
-//! played on its surface.
+//! the hooks of clients and the MCP proxy must give the same verdicts. What a surface can't do is
+//! in one table, `jackline_runtime::surfaces`. A scenario is left out only because of that table.
 
-mod baseline;
 mod claude;
 mod client_scene;
 mod clock;
@@ -20,9 +18,9 @@ mod proxy;
 mod scenario;
 mod scenario_directories;
 mod stdio;
+mod unplayable;
 mod workspace_model;
 
-pub use baseline::{Baseline, BaselineError};
 pub use claude::HookDriver;
 pub use driver::{
     ScenarioDriver, ScenarioFailure, ScenarioPerson, ScenarioStage, WorkspaceFiles, play_scenario,
@@ -37,10 +35,20 @@ pub use scenario::{
 };
 pub use scenario_directories::JacklineProgram;
 pub use stdio::StdioDriver;
+pub use unplayable::Unplayable;
 
 use std::path::PathBuf;
 
-/// The directory of the scenarios and baselines.
+use jackline_clients::CLIENTS;
+use jackline_runtime::surfaces::{SURFACES, SurfaceProfile};
+
+/// Every surface of the product, in the order of the reference page.
+pub fn surfaces() -> Vec<&'static SurfaceProfile> {
+    let clients = CLIENTS.iter().map(|client| client.dialect.surface());
+    SURFACES.into_iter().chain(clients).collect()
+}
+
+/// The directory that contains the scenarios.
 pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }

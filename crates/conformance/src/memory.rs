@@ -10,12 +10,14 @@ use jackline_analysis::Replay;
 use jackline_engine::{SessionId, Timestamp, wire};
 use jackline_host::{AgentApproval, AgentApprovals, HostAccess, MemoryStateHome, StateHome};
 use jackline_journal::{MemoryStore, ReadMode, SessionFilter, Store as _, Verifier};
+use jackline_runtime::surfaces::{LIBRARY, SurfaceCapability, SurfaceProfile};
 use jackline_runtime::{Definitions, Runtime, load_session};
 use serde_json::Value;
 
 use crate::driver::{ScenarioDriver, ScenarioPerson, ScenarioStage, WorkspaceFiles};
 use crate::scenario::{PERSON, SESSION, START, Scenario, ScenarioAction, ScenarioStep};
 use crate::scenario_directories::{JacklineProgram, ScenarioDirectories};
+use crate::unplayable::Unplayable;
 
 /// Why a scenario with the off switch can't be played.
 const NO_OFF_SWITCH: &str = "the off switch is a file, which this driver does not have";
@@ -28,11 +30,15 @@ impl ScenarioDriver for MemoryDriver {
         "memory"
     }
 
-    fn can_play(&self, scenario: &Scenario) -> Result<(), String> {
+    fn surface(&self) -> &'static SurfaceProfile {
+        &LIBRARY
+    }
+
+    fn can_play(&self, scenario: &Scenario) -> Result<(), Unplayable> {
         let uses_switch =
             |step: &ScenarioStep| matches!(step.act, ScenarioAction::Off(_) | ScenarioAction::On);
         if scenario.steps.iter().any(uses_switch) {
-            return Err(NO_OFF_SWITCH.to_owned());
+            return Err(SurfaceCapability::StateDirectory.into());
         }
         Ok(())
     }
@@ -60,6 +66,8 @@ fn runtime(place: &ScenarioDirectories, store: &MemoryStore, home: &MemoryStateH
     let host = HostAccess::with_state_home(Arc::new(home.clone())).with_home(PERSON.into());
     let directory = PathBuf::from(place.workspace_text());
     Runtime::new(store.clone(), Definitions::new(None, host), directory)
+        .with_surface(&LIBRARY)
+        .with_result_pages()
 }
 
 fn session(name: &str) -> Result<SessionId, String> {

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jackline_engine::{Event, EventKind, SessionId, Timestamp, ToolProposed, Verdict};
+use jackline_runtime::surfaces::{MCP_WRAP, SurfaceProfile};
 use serde_json::Value;
 
 use crate::client_scene::ClientScene;
@@ -24,6 +25,7 @@ use crate::event_sender::{EventSenders, parse_client_event, parse_client_event_a
 use crate::journals::text_at;
 use crate::scenario::{Scenario, ScenarioAction};
 use crate::scenario_directories::JacklineProgram;
+use crate::unplayable::Unplayable;
 use peers::{ProxyDelivery, ScriptedPeers, TimeSource};
 use proxy_process::{ProxyMessage, ProxyProcess};
 
@@ -48,8 +50,8 @@ impl ProxyDriver {
     }
 
     /// Returns which senders a scenario needs here, or why it can't be played here.
-    pub fn senders(scenario: &Scenario) -> Result<EventSenders, String> {
-        let mut teller = ScriptedPeers::new("/workspace".to_owned(), time(scenario));
+    pub fn senders(scenario: &Scenario) -> Result<EventSenders, Unplayable> {
+        let mut teller = ScriptedPeers::new(scenario, "/workspace".to_owned(), time(scenario));
         let (mut client, mut others) = (false, depends_on_time(scenario));
         for step in &scenario.steps {
             let (line, expect) = match &step.act {
@@ -92,7 +94,11 @@ impl ScenarioDriver for ProxyDriver {
         "proxy"
     }
 
-    fn can_play(&self, scenario: &Scenario) -> Result<(), String> {
+    fn surface(&self) -> &'static SurfaceProfile {
+        &MCP_WRAP
+    }
+
+    fn can_play(&self, scenario: &Scenario) -> Result<(), Unplayable> {
         Self::senders(scenario).map(drop)
     }
 
@@ -103,7 +109,7 @@ impl ScenarioDriver for ProxyDriver {
             |step| matches!(&step.act, ScenarioAction::Send { line, .. } if has_timeout(line)),
         );
         Ok(Box::new(ProxyStage {
-            peers: ScriptedPeers::new(scene.directories.workspace_text(), time(scenario)),
+            peers: ScriptedPeers::new(scenario, scene.directories.workspace_text(), time(scenario)),
             scene,
             proxies: BTreeMap::new(),
             timeout_s: if is_short { TIMEOUT_SHORT_S } else { TIMEOUT_S },
@@ -295,6 +301,8 @@ impl ProxyStage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use jackline_runtime::surfaces::SurfaceCapability as Capability;
+
     use crate::event_sender::CorpusTally;
     use crate::parse_scenario;
 
@@ -326,36 +334,42 @@ mod tests {
             why(&with("event: tool_finished, call: c, status: ok")),
             Ok(EventSenders::Client)
         );
-        assert_eq!(
-            why(&with("event: session_ended")),
-            Err("a session ends while a call is open".to_owned())
-        );
         assert_eq!(why(&with("event: stop_proposed")), Ok(EventSenders::ClientAndOthers));
         assert_eq!(
             why(&call.replace("{ send", "{ time: 5, send")),
             Ok(EventSenders::ClientAndOthers)
         );
-        for (steps, reason) in [
+        assert_eq!(why("{ send: { event: stop_proposed } }"), Err(Unplayable::NoEvents));
+        let later = format!(
+            "{call}, {{ restart: true }}, {{ send: {{ event: tool_finished, call: c, status: ok }} }}"
+        );
+        for (steps, needed) in [
+            (with("event: session_ended"), Capability::OverlappingEnds),
+            (with("event: tool_finished, call: d, status: ok"), Capability::StrayResults),
             (
-                "{ send: { event: stop_proposed } }".to_owned(),
-                "the client sends none of its events",
+                with("event: tool_finished, call: c, status: ok, exit_code: 1"),
+                Capability::SeeExitStatus,
             ),
-            (with("event: tool_finished, call: d, status: ok"), "no running call"),
-            (with("event: tool_finished, call: c, status: ok, exit_code: 1"), "exit status"),
-            (with("event: tool_finished, call: c, status: timeout, result: a"), "`timeout`"),
-            (with("event: tool_proposed, call: c, tool: T, args: {}"), "while it is open"),
-            (with("event: tool_proposed, call: d, tool: T, args_text: '{'"), "not JSON"),
-            (with("event: tool_proposed, call: d, tool: T, args: {}, cwd: a"), "directory"),
-            (with("event: tool_proposed, call: d, tool: T, args: {}, actor: a"), "sub-agent"),
             (
-                format!(
-                    "{call}, {{ restart: true }}, {{ send: {{ event: tool_finished, call: c, status: ok }} }}"
-                ),
-                "no running call",
+                with("event: tool_finished, call: c, status: timeout, result: a"),
+                Capability::SeeCallStatus,
             ),
+            (with("event: tool_proposed, call: c, tool: T, args: {}"), Capability::RepeatedCallIds),
+            (
+                with("event: tool_proposed, call: d, tool: T, args_text: '{'"),
+                Capability::AnyArguments,
+            ),
+            (
+                with("event: tool_proposed, call: d, tool: T, args: {}, cwd: a"),
+                Capability::SeeDirectory,
+            ),
+            (
+                with("event: tool_proposed, call: d, tool: T, args: {}, actor: a"),
+                Capability::SeeSubAgents,
+            ),
+            (later, Capability::StrayResults),
         ] {
-            let problem = why(&steps).unwrap_err();
-            assert!(problem.contains(reason), "{steps}: {problem}");
+            assert_eq!(why(&steps), Err(Unplayable::Needs(needed)), "{steps}");
         }
     }
 }

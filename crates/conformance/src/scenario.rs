@@ -10,6 +10,7 @@
 //!   completion: { files: [report.md] }
 //! files: { draft.md: "text" }      # the workspace at the start, one hour old
 //! links: { latest: draft.md }      # symbolic links: path and target
+//! needs: [see_exit_status]         # capabilities without which the story ends in another way
 //! steps:
 //!   - send: { event: stop_proposed }
 //!     time: 90                     # seconds since the start, until the next `time`
@@ -39,6 +40,7 @@ use std::path::{Path, PathBuf};
 
 use jackline_definition::{Diagnostics, yaml};
 use jackline_engine::{Timestamp, nearest_name};
+use jackline_runtime::surfaces::SurfaceCapability;
 use serde_json::{Map, Value, json};
 
 /// The session of events that name none.
@@ -72,8 +74,24 @@ pub struct Scenario {
     pub files: BTreeMap<String, String>,
     /// Symbolic links in the workspace: path and target.
     pub links: BTreeMap<String, String>,
+    /// What a surface must be able to do, if the events alone do not show it. On a surface that
+    /// can't do it, the scenario must fail.
+    pub needs: Vec<SurfaceCapability>,
     /// The steps.
     pub steps: Vec<ScenarioStep>,
+}
+
+impl Scenario {
+    /// A text that is longer than any file of the scenario.
+    pub(crate) fn long_text(&self) -> String {
+        let written = self.steps.iter().filter_map(|step| match &step.act {
+            ScenarioAction::Write(files) => Some(files),
+            _ => None,
+        });
+        let texts = written.chain([&self.files]).flat_map(BTreeMap::values);
+        let longest = texts.map(String::len).max().unwrap_or(0);
+        "printed\n".repeat(longest / 8 + 1)
+    }
 }
 
 /// One step of a scenario.
@@ -217,6 +235,7 @@ fn parse_fields(name: &str, value: Value) -> Result<Scenario, String> {
     let definition = fields.text("definition")?.ok_or("`definition` is missing")?;
     let files = fields.files("files")?.unwrap_or_default();
     let links = fields.files("links")?.unwrap_or_default();
+    let needs = fields.capabilities("needs")?;
     let Some(Value::Array(items)) = fields.take("steps") else {
         return Err("`steps` must be a list".to_owned());
     };
@@ -234,7 +253,7 @@ fn parse_fields(name: &str, value: Value) -> Result<Scenario, String> {
             steps.push(parse_step(item, &mut at).map_err(wrong)?);
         }
     }
-    Ok(Scenario { name: name.to_owned(), story, definition, files, links, steps })
+    Ok(Scenario { name: name.to_owned(), story, definition, files, links, needs, steps })
 }
 
 /// Parses steps that are repeated.
@@ -405,6 +424,14 @@ impl FieldReader {
             _ => Err(wrong()),
         };
         map.into_iter().map(file).collect::<Result<_, _>>().map(Some)
+    }
+
+    fn capabilities(&mut self, key: &'static str) -> Result<Vec<SurfaceCapability>, String> {
+        let wrong = || format!("`{key}` must be a list of capabilities");
+        let Some(value) = self.take(key) else { return Ok(Vec::new()) };
+        let Value::Array(items) = value else { return Err(wrong()) };
+        let capability = |item: Value| item.as_str().and_then(SurfaceCapability::parse);
+        items.into_iter().map(|item| capability(item).ok_or_else(wrong)).collect()
     }
 
     fn paths(&mut self, key: &'static str) -> Result<Option<Vec<String>>, String> {

@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use jackline_engine::Timestamp;
+use jackline_runtime::surfaces::{STDIO, SurfaceProfile};
 use serde_json::Value;
 
 use crate::driver::{ScenarioDriver, ScenarioPerson, ScenarioStage, WorkspaceFiles};
@@ -31,6 +32,10 @@ impl StdioDriver {
 impl ScenarioDriver for StdioDriver {
     fn name(&self) -> &'static str {
         "stdio"
+    }
+
+    fn surface(&self) -> &'static SurfaceProfile {
+        &STDIO
     }
 
     fn stage(&self, scenario: &Scenario) -> Result<Box<dyn ScenarioStage>, String> {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use jackline_engine::digest::Digest128;
 use jackline_engine::facts::{
-    ControlFiles, FileDetails, FileFact, FileKind, TrackedFile, WatchedFact,
+    ChangedFile, ControlFiles, FileChangeFact, FileDetails, FileFact, FileKind, HookState,
+    TrackedFile, WatchedFact, declares_tests,
 };
 use jackline_engine::{Digest, Timestamp};
 use serde_json::Value;
@@ -75,6 +76,7 @@ impl WorkspaceModel {
                 bytes: file.text.len() as u64,
                 modified: Some(file.modified),
                 json: wants.json.then(|| serde_json::from_str::<Value>(&file.text).is_ok()),
+                declares_tests: wants.declares_tests.then(|| declares_tests(&real, &file.text)),
                 stamp: Some(file.look),
                 digest: wants.contents.then(|| Digest128::of(file.text.as_bytes())),
                 lines: wants.contents.then(|| file.text.lines().count() as u64),
@@ -92,7 +94,7 @@ impl WorkspaceModel {
         workspace: &str,
         tracked: &[TrackedFile],
     ) -> BTreeMap<String, FileFact> {
-        let contents = FileDetails { json: false, contents: true };
+        let contents = FileDetails { contents: true, ..FileDetails::default() };
         tracked
             .iter()
             .map(|file| (file, self.file_fact(workspace, &file.path, contents)))
@@ -173,6 +175,27 @@ impl WorkspaceModel {
         self.watched(workspace, &[tracked]).remove(path).unwrap_or(gone)
     }
 
+    /// Whether settings of a client name the guard.
+    pub(crate) fn hook_state(&self, workspace: &str, path: &str) -> HookState {
+        let file = from_root(workspace, path).and_then(|path| self.texts.get(&path));
+        file.map_or(HookState::Absent, |file| hook_state_of(&file.text))
+    }
+
+    /// How protected files changed. There is no repository.
+    pub(crate) fn file_changes(
+        &self,
+        workspace: &str,
+        changed: &[ChangedFile],
+    ) -> BTreeMap<String, FileChangeFact> {
+        let change = |file: &ChangedFile| {
+            let before = file.before.and_then(|digest| self.stored.get(&digest));
+            let before = before.map_or(HookState::Absent, |text| hook_state_of(text));
+            let after = self.hook_state(workspace, &file.path);
+            (file.path.clone(), FileChangeFact { by_git: false, before, after })
+        };
+        changed.iter().map(change).collect()
+    }
+
     /// Restores a protected file.
     pub(crate) fn restore(
         &mut self,
@@ -221,6 +244,17 @@ impl WorkspaceModel {
                 .texts
                 .keys()
                 .any(|path| path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/')))
+    }
+}
+
+/// Whether a settings text makes a client run the guard.
+fn hook_state_of(text: &str) -> HookState {
+    if text.contains("\"disableAllHooks\": true") {
+        HookState::Disabled
+    } else if text.contains("jackline") {
+        HookState::Present
+    } else {
+        HookState::Absent
     }
 }
 

@@ -81,9 +81,7 @@ impl EventDecoder {
                 text: Some(Payload::Inline(text)),
                 truncated,
             }) => {
-                let named =
-                    |name: &String| definition.schemas.outputs.iter().find(|o| o.name == *name);
-                let output = name.as_ref().and_then(named)?;
+                let output = definition.schemas.output(name.as_deref())?;
                 let schema = self.compiled_schema(&output.schema.0)?;
                 let ending = if *truncated { TextEnding::CutOff } else { TextEnding::Finished };
                 let (value, fact) = split_outcome(decode(text, Some(schema), ending));

@@ -41,6 +41,8 @@ pub(crate) enum ValueType {
     Count(u64, u64),
     /// An amount of dollars, with up to six decimals.
     Usd,
+    /// A time in seconds greater than 0, with up to three decimals.
+    Seconds,
     /// One of these words.
     Word(&'static [&'static str]),
     /// A list with at least this many items of this type.

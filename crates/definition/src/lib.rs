@@ -6,6 +6,7 @@
 mod builtin;
 #[doc(hidden)]
 pub mod cel;
+mod closed_tool_list;
 mod compiled;
 mod diagnostic;
 mod edit;
@@ -14,6 +15,7 @@ mod extends;
 mod keys;
 mod layers;
 mod lower;
+mod manifest_keys;
 mod merge;
 mod reader;
 mod reference;
@@ -22,7 +24,6 @@ mod sections;
 mod source;
 mod unused_entries;
 mod values;
-mod well_known;
 pub mod yaml;
 pub mod yaml_file_reader;
 
@@ -114,10 +115,9 @@ fn load_from(
     }
     match lowered {
         Some(lowered) if diagnostics.is_empty() => {
-            unused_entries::warn_about_unused(
-                &lowered,
-                &mut NodeReader::new(&gathered.sources, &mut diagnostics),
-            );
+            let reader = &mut NodeReader::new(&gathered.sources, &mut diagnostics);
+            unused_entries::warn_about_unused(&lowered, reader);
+            closed_tool_list::warn_about_denied(&lowered, reader);
             Ok(LoadedDefinition {
                 definition: lowered.definition,
                 modes: lowered.modes,

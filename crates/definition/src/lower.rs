@@ -24,6 +24,8 @@ pub(crate) struct LoweredDefinition {
     pub(crate) unused_pack_rules: Vec<(String, SourcePosition)>,
     /// The modes that the file gives to rules and packs by name.
     pub(crate) modes: Vec<(String, Mode)>,
+    /// The position of `unknown_tools`, if a file has it.
+    pub(crate) unknown_tools_position: Option<SourcePosition>,
 }
 
 /// A definition while the loader lowers its file.
@@ -33,8 +35,8 @@ pub(crate) struct LoweringState<'n> {
     pub(crate) rules: Vec<LoweredRule>,
     pub(crate) unused_pack_rules: Vec<(String, SourcePosition)>,
     pub(crate) modes: Vec<NamedMode>,
-    /// The value of `unknown_tools`, if the file has one.
-    pub(crate) unknown_tools: Option<UnknownTools>,
+    /// The value of `unknown_tools` and its position, if the file has one.
+    pub(crate) unknown_tools: Option<(UnknownTools, SourcePosition)>,
     /// The values of the top-level keys.
     nodes: BTreeMap<&'n str, &'n YamlNode>,
 }
@@ -77,7 +79,13 @@ pub(crate) fn lower(
     for section in DEPENDENT_SECTIONS {
         section(&mut lowering, reader);
     }
-    let LoweringState { definition, tools, rules, unused_pack_rules: idle, modes, .. } = lowering;
-    let modes = modes.into_iter().map(|named| (named.name, named.mode)).collect();
-    LoweredDefinition { definition, tools, rules, unused_pack_rules: idle, modes }
+    let modes = lowering.modes.into_iter().map(|named| (named.name, named.mode)).collect();
+    LoweredDefinition {
+        definition: lowering.definition,
+        tools: lowering.tools,
+        rules: lowering.rules,
+        unused_pack_rules: lowering.unused_pack_rules,
+        modes,
+        unknown_tools_position: lowering.unknown_tools.map(|(_, at)| at),
+    }
 }

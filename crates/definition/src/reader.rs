@@ -5,6 +5,7 @@ use jackline_engine::nearest_name;
 
 use crate::diagnostic::{Diagnostics, SourcePosition};
 use crate::keys::MappingSpec;
+use crate::manifest_keys::manifest_key_hint;
 use crate::source::{Origin, SourceFiles};
 use crate::yaml::{YamlKey, YamlNode, YamlValue};
 
@@ -94,7 +95,10 @@ impl<'a> NodeReader<'a> {
                     [] => "this mapping has no keys".to_owned(),
                     _ => format!("known keys: {}", quoted(keys.names())),
                 };
-                let hint = self.suggest(name, keys.names(), known);
+                let hint = match manifest_key_hint(keys.label, name) {
+                    Some(hint) => hint.to_owned(),
+                    None => self.suggest(name, keys.names(), known),
+                };
                 self.report_with_hint(key.position, message, hint);
             }
         }
@@ -244,7 +248,7 @@ impl<'a> NodeReader<'a> {
                 return None;
             }
         };
-        let micros = parse_usd(&text);
+        let micros = parse_decimal(&text, 6);
         if micros.is_none() {
             let text: String = text.chars().take(40).collect();
             let message = format!("{what} can't be `{text}`");
@@ -252,6 +256,32 @@ impl<'a> NodeReader<'a> {
             self.report_with_hint(node.position, message, hint);
         }
         micros
+    }
+
+    /// Reads seconds with up to three decimals, in milliseconds. The time is greater than 0.
+    pub(crate) fn seconds_as_ms(&mut self, node: &YamlNode, what: &str) -> Option<u64> {
+        let text = match &node.value {
+            YamlValue::Integer(number) => number.to_string(),
+            YamlValue::Text(text) => text.clone(),
+            _ => {
+                self.report_wrong_type(node, what, "a number of seconds");
+                return None;
+            }
+        };
+        match parse_decimal(&text, 3) {
+            Some(0) => {
+                self.report(node.position, format!("{what} can't be 0"));
+                None
+            }
+            None => {
+                let text: String = text.chars().take(40).collect();
+                let message = format!("{what} can't be `{text}`");
+                let hint = "seconds with up to three decimals are accepted, such as 30 or 0.5";
+                self.report_with_hint(node.position, message, hint);
+                None
+            }
+            ms => ms,
+        }
     }
 
     pub(crate) fn word<T: Copy>(
@@ -273,16 +303,25 @@ impl<'a> NodeReader<'a> {
     }
 }
 
-/// Parses dollars into millionths of a dollar.
-fn parse_usd(text: &str) -> Option<u64> {
+/// Parses a number with at most `places` decimals into a whole number of its smallest unit, such as
+/// dollars into millionths of a dollar.
+fn parse_decimal(text: &str, places: u8) -> Option<u64> {
+    let width = usize::from(places);
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    if !digits(whole) || !digits(decimals) || decimals.len() > 6 {
+    if !digits(whole) || !digits(decimals) || decimals.len() > width {
         return None;
     }
-    let rest: u64 = format!("{decimals:0<6}").parse().ok()?;
-    let micros = whole.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(rest)?;
-    i64::try_from(micros).is_ok().then_some(micros)
+    let rest: u64 = format!("{decimals:0<width$}").parse().ok()?;
+    let unit = 10_u64.checked_pow(places.into())?;
+    let all = whole.parse::<u64>().ok()?.checked_mul(unit)?.checked_add(rest)?;
+    i64::try_from(all).is_ok().then_some(all)
+}
+
+/// Writes milliseconds as seconds, without zeros at the end: `0.5`.
+pub(crate) fn format_seconds(ms: u64) -> String {
+    let text = format!("{}.{:03}", ms / 1000, ms % 1000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Lists names, each in backticks.
@@ -292,7 +331,7 @@ pub fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::parse_usd;
+    use super::{format_seconds, parse_decimal};
 
     #[test]
     fn dollars_are_read_without_a_float() {
@@ -312,7 +351,24 @@ mod tests {
             ("1,5", None),
             ("", None),
         ] {
-            assert_eq!(parse_usd(text), micros, "{text}");
+            assert_eq!(parse_decimal(text, 6), micros, "{text}");
+        }
+    }
+
+    #[test]
+    fn seconds_are_read_and_written_without_a_float() {
+        for (text, ms, written) in [
+            ("30", Some(30_000), "30"),
+            ("0.5", Some(500), "0.5"),
+            ("0.50", Some(500), "0.5"),
+            ("1.005", Some(1005), "1.005"),
+            ("100.0", Some(100_000), "100"),
+            ("0.0005", None, ""),
+            ("-0.5", None, ""),
+            ("1e3", None, ""),
+        ] {
+            assert_eq!(parse_decimal(text, 3), ms, "{text}");
+            assert_eq!(ms.map(format_seconds).unwrap_or_default(), written);
         }
     }
 }

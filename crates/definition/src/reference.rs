@@ -11,7 +11,6 @@ use crate::diagnostic::Diagnostics;
 use crate::keys::{MappingSpec, ValueType};
 use crate::sections::rules::EFFECT_WORDS;
 use crate::sections::{MAPPINGS, ROOT};
-use crate::well_known;
 use crate::yaml;
 
 /// How wide a line of prose may be.
@@ -119,6 +118,7 @@ fn describe_type(takes: &ValueType) -> String {
         ValueType::Count(0, _) => "a whole number".to_owned(),
         ValueType::Count(min, _) => format!("a whole number from {min}"),
         ValueType::Usd => "an amount of dollars".to_owned(),
+        ValueType::Seconds => "seconds, with up to three decimals".to_owned(),
         ValueType::Word(words) => {
             words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
         }
@@ -169,7 +169,7 @@ fn write_kinds(page: &mut String) {
          | kind | well-known tools |\n|---|---|\n",
     );
     for (name, kind) in ToolKind::ALL {
-        let known = well_known::TOOLS.iter().find(|(of, _)| of == kind);
+        let known = ToolKind::WELL_KNOWN.iter().find(|(of, _)| of == kind);
         let known: Vec<String> = known
             .into_iter()
             .flat_map(|(_, names)| *names)

@@ -66,6 +66,9 @@ fn value(takes: &ValueType) -> Value {
         ValueType::Usd => {
             json!({ "type": ["number", "string"], "minimum": 0, "pattern": "^[0-9]+(\\.[0-9]{1,6})?$" })
         }
+        ValueType::Seconds => {
+            json!({ "type": ["number", "string"], "exclusiveMinimum": 0, "pattern": "^[0-9]+(\\.[0-9]{1,3})?$" })
+        }
         ValueType::Word(words) => json!({ "enum": words }),
         ValueType::List(0, of) => json!({ "type": ["array", "null"], "items": value(of) }),
         ValueType::List(min, of) => json!({ "type": "array", "items": value(of), "minItems": min }),

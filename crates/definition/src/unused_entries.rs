@@ -13,7 +13,6 @@ use crate::reader::NodeReader;
 use crate::sections::modes::pack_of;
 use crate::sections::rules::LoweredRule;
 use crate::source::Origin;
-use crate::well_known;
 
 /// Reports every entry that has no effect.
 pub(crate) fn warn_about_unused(lowered: &LoweredDefinition, reader: &mut NodeReader<'_>) {
@@ -71,7 +70,7 @@ fn check_tool(
                     format!("`{name}` can never match: `{tool}` is not declared, so it is denied");
                 reader.report_with_hint(at, message, "add it to `tools`");
             } else if kind.is_none() {
-                let common: Vec<&str> = well_known::names().collect();
+                let common = ToolKind::well_known_names();
                 let all = lowered.tools.names().chain(common);
                 let message = format!("no tool `{tool}` is declared");
                 let hint = || "add it to `tools` if the agent has it".to_owned();

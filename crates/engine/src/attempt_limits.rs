@@ -19,8 +19,18 @@ pub struct AttemptBudgets {
     pub outcome: u32,
     /// How often the generator is asked in total, whatever the other budgets still allow.
     pub ceiling: u32,
+    /// This many calls of one name in a row that use all their retries put the name under pressure.
+    #[serde(default = "default_pressure_after")]
+    pub pressure_after: u32,
+    /// How many retries each lane has at most while the name is under pressure.
+    #[serde(default)]
+    pub pressure_retries: u32,
     /// Jackline error subtypes that end a call at once.
     pub terminal: Vec<String>,
+}
+
+fn default_pressure_after() -> u32 {
+    2
 }
 
 impl Default for AttemptBudgets {
@@ -32,6 +42,8 @@ impl Default for AttemptBudgets {
             execution: 1,
             outcome: 1,
             ceiling: 6,
+            pressure_after: default_pressure_after(),
+            pressure_retries: 0,
             terminal: terminal.iter().map(ToString::to_string).collect(),
         }
     }
@@ -48,10 +60,23 @@ pub struct HealthLimits {
     pub degrade_above_pct: u32,
     /// The tool becomes durable (again) when fewer than this percentage of its uses fail.
     pub recover_below_pct: u32,
+    /// This many uses that used all their retries put the tool under pressure.
+    #[serde(default = "default_pressure_exhausted")]
+    pub pressure_exhausted: u32,
+}
+
+fn default_pressure_exhausted() -> u32 {
+    2
 }
 
 impl Default for HealthLimits {
     fn default() -> Self {
-        Self { window: 20, min_samples: 5, degrade_above_pct: 60, recover_below_pct: 30 }
+        Self {
+            window: 20,
+            min_samples: 5,
+            degrade_above_pct: 60,
+            recover_below_pct: 30,
+            pressure_exhausted: default_pressure_exhausted(),
+        }
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::json::value_at;
-use crate::tool::ToolKind;
+use crate::tool::{PAGE_TURN_TOOL, ToolKind};
 
 mod stored;
 
@@ -25,12 +25,13 @@ pub use crate::guards::dirty::DirtyBits;
 pub use crate::guards::feedback::{
     FeedbackContent, FeedbackProvider, FeedbackTrigger, FileTrigger,
 };
-pub use crate::guards::identity::{IdentitySettings, checksum_without_identity};
+pub use crate::guards::identity::{IdentitySettings, ROLE_DEFAULT, checksum_without_identity};
 pub use crate::guards::limits::{
     BudgetLimit, LimitDimension, LimitKey, LimitPeriod, SessionLimits,
 };
 pub use crate::guards::loops::{
-    CycleLevels, ErrorLevels, GradedLevels, LoopProfile, LoopSettings, PollAllowance, StrictLevels,
+    ChainLevels, CycleLevels, ErrorLevels, GradedLevels, LOOP_PERIOD_MAX, LoopProfile,
+    LoopSettings, LoopToolBudget, PollAllowance, SimilarCallLevels, StrictLevels,
     WINDOW_MAX as LOOPS_WINDOW_MAX,
 };
 pub use crate::guards::progress::ProgressSettings;
@@ -233,12 +234,14 @@ pub struct ToolPaths {
     pub write: Vec<String>,
 }
 
-/// How tools are treated that the definition does not declare.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// How tools are treated that the definition does not declare, from loose to strict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UnknownTools {
     /// They run.
     Allow,
+    /// The tools of the agent's client run, and tools with a well-known name. Others are denied.
+    Client,
     /// They are denied.
     Deny,
 }
@@ -416,6 +419,37 @@ impl Definition {
                 declared: None,
             },
         }
+    }
+
+    /// How an agent runs a tool: by a command line if the definition recognises the tool in command
+    /// lines, else by its name.
+    pub(crate) fn runnable_name<'a>(&'a self, tool: &'a str) -> &'a str {
+        let command = self.declared_tool(tool).and_then(|tool| tool.commands.first());
+        command.map_or(tool, String::as_str)
+    }
+
+    /// Whether a call of this tool is accepted. `is_offered` says whether the adapter has the tool.
+    pub fn accepts_tool(&self, name: &str, is_offered: bool) -> bool {
+        let tool = self.resolve_tool(name);
+        let is_accepted = match self.unknown_tools {
+            UnknownTools::Allow => true,
+            UnknownTools::Client => is_offered || ToolKind::well_known(name).is_some(),
+            // Without a list of its own, the definition takes the list of the adapter.
+            UnknownTools::Deny => is_offered && self.callable_tools().next().is_none(),
+        };
+        is_accepted
+            || tool.declared.is_some()
+            || name == PAGE_TURN_TOOL
+            // Tools that are recognised in command lines need a tool that runs these lines.
+            || (tool.kind == ToolKind::Exec
+                && self.tools.iter().any(|tool| !tool.commands.is_empty()))
+    }
+
+    /// The declared tools that an agent calls by name, and that are not only recognised in command
+    /// lines.
+    pub fn callable_tools(&self) -> impl Iterator<Item = &str> {
+        let callable = self.tools.iter().filter(|tool| tool.commands.is_empty());
+        callable.map(|tool| tool.name.as_str())
     }
 
     /// The policies that govern a tool: first those of its sections, then the top-level ones.

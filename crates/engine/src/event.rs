@@ -16,12 +16,15 @@ use crate::time::Timestamp;
 pub use kinds::{
     AdvisorAnswered, AttemptEnded, AttemptStage, AttemptStarted, CompactionFinished, Control,
     IterationEnded, ModelChanged, OutputProposed, PlanProposed, PromptSubmitted, SessionEnded,
-    SessionStarted, StopProposed, ToolFinished, ToolProposed, UsageReported,
+    SessionStarted, StopProposed, ToolFinished, ToolProposed, UsageReported, WorkspaceChanged,
 };
 pub use vocabulary::{
     AttemptResult, CallStatus, ChangeReason, ControlAction, PromptSource, ReportedStage,
     RunFailure, Stage,
 };
+
+/// How many files a [`WorkspaceChanged`] may name.
+pub const CHANGED_FILES_MAX: usize = 64;
 
 /// One event of a session, in the form in which the journal stores it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -68,6 +71,8 @@ pub enum EventKind {
     CompactionFinished(CompactionFinished),
     /// An autonomous run finished an iteration.
     IterationEnded(IterationEnded),
+    /// Files changed, and no call shows it.
+    WorkspaceChanged(WorkspaceChanged),
     /// The agent wants to end its turn.
     StopProposed(StopProposed),
     /// A validation-first attempt began.
@@ -119,6 +124,7 @@ impl EventKind {
             Self::UsageReported(_) => "usage_reported",
             Self::CompactionFinished(_) => "compaction_finished",
             Self::IterationEnded(_) => "iteration_ended",
+            Self::WorkspaceChanged(_) => "workspace_changed",
             Self::StopProposed(_) => "stop_proposed",
             Self::AttemptStarted(_) => "attempt_started",
             Self::AttemptStage(_) => "attempt_stage",
@@ -160,6 +166,7 @@ impl EventKind {
                 Self::OutputProposed(_)
                     | Self::StopProposed(_)
                     | Self::IterationEnded(_)
+                    | Self::WorkspaceChanged(_)
                     | Self::PromptSubmitted(_)
             )
     }
@@ -254,12 +261,11 @@ impl Event {
                 tools_hash,
                 parameters_hash,
                 role,
+                compact_command,
                 ..
             }) => {
-                visit_optional_short_texts(
-                    visitor,
-                    [client, model, prompt_hash, tools_hash, parameters_hash, role],
-                );
+                visit_optional_short_texts(visitor, [client, model, prompt_hash, tools_hash]);
+                visit_optional_short_texts(visitor, [parameters_hash, role, compact_command]);
             }
             EventKind::PromptSubmitted(PromptSubmitted { text, .. }) => {
                 visit_optional_text(visitor, text);
@@ -292,6 +298,9 @@ impl Event {
             EventKind::StopProposed(StopProposed { reason, output, .. }) => {
                 visit_optional_short_texts(visitor, [reason]);
                 visit_optional_text(visitor, output);
+            }
+            EventKind::WorkspaceChanged(WorkspaceChanged { files, .. }) => {
+                files.iter_mut().for_each(|file| visitor.visit_short_text(file));
             }
             EventKind::AttemptStage(AttemptStage { stage, .. }) => {
                 if let ReportedStage::Other(word) = stage {

@@ -3,8 +3,10 @@
 mod answers;
 mod control_files;
 mod decoded;
+mod git_change;
 mod output;
 mod pins;
+mod project_file;
 mod query;
 mod reload;
 
@@ -22,8 +24,12 @@ use crate::verdict::{FeedbackObservation, Severity};
 pub use answers::{Fact, WrongFactError};
 pub use control_files::ControlFiles;
 pub use decoded::DecodedFact;
-pub use output::OutputFact;
+pub use git_change::{
+    ChangedFile, FileChangeFact, GitChange, GitChangeFact, GitFileChange, HookState,
+};
+pub use output::{OutputFact, PageLines};
 pub use pins::PinsFact;
+pub use project_file::declares_tests;
 pub use query::{CallView, FeedbackView, FileDetails, Queries, Query, TrackedFile};
 pub use reload::{DefinitionFile, NewDefinition, ReloadFact};
 
@@ -61,8 +67,9 @@ pub struct Facts {
     /// The result of decoding what a model wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decoded: Option<DecodedFact>,
-    /// The tools that the adapter itself offers: all of them if none has the proposed name, and
-    /// only the tool of this name if the definition denies unknown tools.
+    /// The tools that exist as far as the adapter knows. If the proposed one is not among them, it
+    /// does not exist. If it does, the list has only this tool, and is empty under a definition that
+    /// allows all tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
     /// What an adapter can show instead of the complete output of a tool.
@@ -98,6 +105,15 @@ pub struct Facts {
     /// Whether the repository ignores a path, by path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ignored: BTreeMap<String, bool>,
+    /// What git commands of the call would do to protected files, by the number of the command.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub git_changes: BTreeMap<u32, GitChangeFact>,
+    /// Whether settings of a client start the guard, by path.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hooks: BTreeMap<String, HookState>,
+    /// How protected files changed during a call, by path.
+    #[serde(default, skip_serializing_if = "is_none_or_empty")]
+    pub file_changes: Option<BTreeMap<String, FileChangeFact>>,
     /// Which agents a person has approved, if that was queried.
     #[serde(default, skip_serializing_if = "PinsFact::is_none_or_default")]
     pub pins: Option<PinsFact>,
@@ -143,6 +159,9 @@ impl Facts {
             changed: None,
             git: BTreeMap::new(),
             ignored: BTreeMap::new(),
+            git_changes: BTreeMap::new(),
+            hooks: BTreeMap::new(),
+            file_changes: None,
             pins: None,
             verifications: BTreeMap::new(),
             feedback: BTreeMap::new(),
@@ -208,6 +227,10 @@ pub struct FileFact {
     /// Whether it is one valid JSON document, if that was queried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub json: Option<bool>,
+    /// Whether it declares tests, if that was queried: a `package.json` with a script `test`, or a
+    /// makefile with a target `test`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declares_tests: Option<bool>,
     /// The canonical path to which symbolic links lead, if it is another path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub real: Option<String>,
@@ -231,6 +254,7 @@ impl FileFact {
             bytes: 0,
             modified: None,
             json: None,
+            declares_tests: None,
             real: None,
             stamp: None,
             digest: None,

@@ -12,6 +12,7 @@ pub(crate) mod control_files;
 pub(crate) mod custom;
 pub(crate) mod dirty;
 pub(crate) mod effects;
+pub(crate) mod empty_results;
 pub(crate) mod fallback;
 pub(crate) mod feedback;
 pub(crate) mod grants;
@@ -94,7 +95,7 @@ pub(crate) trait Guard: Sync {
 }
 
 /// All guards, in the order in which their violations are listed.
-pub(crate) const GUARDS: [&dyn Guard; 26] = [
+pub(crate) const GUARDS: [&dyn Guard; 27] = [
     &protocol::ProtocolGuard,
     &schema::SchemaGuard,
     &control_files::ControlFileGuard,
@@ -123,6 +124,7 @@ pub(crate) const GUARDS: [&dyn Guard; 26] = [
     // After every guard that can refuse a call.
     &loops::LoopGuard,
     &output::OutputGuard,
+    &empty_results::EmptyResultGuard,
     &feedback::FeedbackGuard,
 ];
 

@@ -12,6 +12,7 @@ use crate::event::{
 use crate::guards::advisor::AdvisorUsage;
 use crate::guards::control_files::PresentControlFiles;
 use crate::guards::dirty::{CallBits, HiddenChange};
+use crate::guards::grants::call_signature;
 use crate::guards::limits::{iterations, reached_hard_limit};
 use crate::guards::{
     FoldInput, GuardAnswers, GuardInput, control, custom, feedback, loops, protocol,
@@ -21,8 +22,9 @@ use crate::id::ActorId;
 use crate::proposal::{Proposal, RecognisedTool};
 use crate::session::initial_policies;
 use crate::state::{
-    ATTEMPTS_MAX, Approvals, AttemptInProgress, ChangeCertainty, CloseReason, InFlightCall,
-    Overrides, PauseCause, PauseState, Phase, SessionState, ToolProof, TurnResult, UsageTotals,
+    ATTEMPTS_MAX, Approvals, AttemptInProgress, AwaitedApproval, ChangeCertainty, CloseReason,
+    InFlightCall, Overrides, PauseCause, PauseState, Phase, SessionState, ToolProof, TurnResult,
+    UsageTotals,
 };
 use crate::verdict::{CompletionResult, Decision, SessionStop, StopCode, StopDetail};
 
@@ -69,6 +71,12 @@ fn end_code(look: GuardInput<'_>, last_check: Option<&CompletionResult>) -> Sess
         Some(PauseCause::Loop) => return code(StopCode::SystemError).with_detail(StopDetail::Loop),
         Some(PauseCause::NoProgress) => {
             return code(StopCode::Capped).with_detail(StopDetail::Progress);
+        }
+        Some(PauseCause::StopEvents | PauseCause::Verification | PauseCause::BrokenCheck) => {
+            return code(StopCode::Capped).with_detail(StopDetail::Completion);
+        }
+        Some(PauseCause::Context) => {
+            return code(StopCode::SystemError).with_detail(StopDetail::Compaction);
         }
         Some(PauseCause::Checkpoint) => {
             return code(StopCode::Capped).with_detail(StopDetail::Iterations);
@@ -145,9 +153,9 @@ pub(crate) fn apply_call(state: &mut SessionState, fold: FoldInput<'_>) {
                     state.forget_closed_call(call);
                     // A call that waited for a person's approval is proposed again after the person
                     // answered.
-                    let _ = state
-                        .in_flight
-                        .remove_lost(|open| open.needs_approval && open.id.as_ref() == Some(call));
+                    let _ = state.in_flight.remove_lost(|open| {
+                        open.needs_approval() && open.id.as_ref() == Some(call)
+                    });
                 }
                 let opened = new_in_flight_call(proposal, asked, state, fold);
                 for removed in state.in_flight.insert(opened) {
@@ -169,7 +177,7 @@ pub(crate) fn apply_call(state: &mut SessionState, fold: FoldInput<'_>) {
             }
         }
         EventKind::ToolFinished(ToolFinished { call, status, exit_code, background, .. }) => {
-            let Some(call) = state.in_flight.remove(record.call_key(definition)) else {
+            let Some(mut call) = state.in_flight.remove(record.call_key(definition)) else {
                 // A result of a call that is not open shows that the call had its effect, unless
                 // the call was denied and reports a failure.
                 if let Some((call, gone)) = call.as_ref().and_then(|c| Some((c, state.gone(c)?))) {
@@ -184,6 +192,8 @@ pub(crate) fn apply_call(state: &mut SessionState, fold: FoldInput<'_>) {
                 }
                 return;
             };
+            settle_approval(state, &call, *status);
+            call.approval = None;
             if *background {
                 close_unresolved(state, &call);
                 return;
@@ -216,7 +226,27 @@ pub(crate) fn apply_call(state: &mut SessionState, fold: FoldInput<'_>) {
             let lost = state.in_flight.remove_lost(|call| actor.is_main() || call.actor == *actor);
             lost.iter().for_each(|call| close_unresolved(state, call));
         }
+        // The person answered No to the question of the client, so the call did not run.
+        EventKind::Control(Control {
+            action: ControlAction::Withdraw, call: Some(call), ..
+        }) if fold.person_action.is_some() => {
+            let refused = state.in_flight.remove_lost(|open| open.id.as_ref() == Some(call));
+            refused.iter().for_each(|call| close_unresolved(state, call));
+        }
         _ => {}
+    }
+}
+
+/// Ends the question about a call that has a result. A call that ran was approved, and has used up
+/// a grant that was given meanwhile.
+fn settle_approval(state: &mut SessionState, call: &InFlightCall, status: CallStatus) {
+    let Some(AwaitedApproval { signature: Some(signature), in_client }) = call.approval else {
+        return;
+    };
+    match status {
+        CallStatus::Cancelled if in_client => state.approvals.withdraw(signature),
+        CallStatus::Cancelled => {}
+        _ => state.approvals.settle(signature),
     }
 }
 
@@ -228,9 +258,11 @@ fn new_in_flight_call(
     fold: FoldInput<'_>,
 ) -> InFlightCall {
     let record = fold.record;
-    let id = match &record.event.kind {
-        EventKind::ToolProposed(ToolProposed { call, .. }) => call.clone(),
-        _ => None,
+    let (id, in_client) = match &record.event.kind {
+        EventKind::ToolProposed(ToolProposed { call, asks_person, .. }) => {
+            (call.clone(), *asks_person)
+        }
+        _ => (None, false),
     };
     let last_change = read_before_write::last_change(proposal);
     let number = |recognised: &RecognisedTool<'_>| {
@@ -249,7 +281,10 @@ fn new_in_flight_call(
         tool: proposal.tool.name.to_string(),
         kind: proposal.tool.kind,
         args: record.facts.observed.args,
-        needs_approval: asked,
+        approval: asked.then(|| AwaitedApproval {
+            signature: call_signature(Some(proposal), record.facts),
+            in_client,
+        }),
         changes: read_before_write::expected_changes(proposal),
         saw_change: false,
         files: read_before_write::files_to_check(fold.definition, proposal),
@@ -264,13 +299,18 @@ fn new_in_flight_call(
             record.facts.observed.args,
         ),
         bits: CallBits::for_call(fold.definition, fold.place, state, proposal),
+        first_line: proposal.first_line_read(),
     }
 }
 
 fn close_unresolved(state: &mut SessionState, call: &InFlightCall) {
     let changes = call.mutates() || call.changes_code();
-    if call.needs_approval {
-        // No person has approved it.
+    if let Some(approval) = call.approval {
+        // No person has approved it. A client that asks the person waits for the answer, so the
+        // person has refused it, or can no longer answer.
+        if let Some(signature) = approval.signature.filter(|_| approval.in_client) {
+            state.approvals.withdraw(signature);
+        }
         state.invocations.denied += 1;
         if let Some(id) = &call.id {
             state.remember_closed_call(id, CloseReason::Unresolved, changes);
@@ -293,6 +333,10 @@ fn record_effects(state: &mut SessionState, call: &InFlightCall) {
         state.record_change(call.changes_code(), call.bits.docs);
     } else if call.changes_code() {
         state.record_possible_change();
+    }
+    if call.mutates() || call.changes_code() {
+        let docs = call.mutates() && call.bits.docs;
+        state.record_change_beside_attempts(&call.actor, call.changes_code(), docs);
     }
     if call.bits.hidden != HiddenChange::Nothing {
         state.progress.record_possible_change();
@@ -325,7 +369,9 @@ pub(crate) fn apply_session_end(state: &mut SessionState, fold: FoldInput<'_>) {
             if verdict.allows_run() && !exists && state.attempts.len() < ATTEMPTS_MAX {
                 let policies = state.policies.clone();
                 let since = record.seq;
-                state.attempts.push(AttemptInProgress { id: attempt.clone(), policies, since });
+                let (id, actor) = (attempt.clone(), record.event.actor.clone());
+                let bits = state.bits_before_attempt();
+                state.attempts.push(AttemptInProgress { id, actor, policies, bits, since });
             }
         }
         EventKind::AttemptEnded(AttemptEnded { attempt, result }) => {
@@ -336,11 +382,17 @@ pub(crate) fn apply_session_end(state: &mut SessionState, fold: FoldInput<'_>) {
             if *result != AttemptResult::Commit {
                 // A rollback restores the policies, which removes what the attempt earned. It also
                 // ends the attempts that began inside this one. Budgets are not restored, because
-                // an allowance only goes down. Undoing files changes files.
+                // an allowance only goes down.
                 state.policies = open.policies;
                 state.reads.forget_since(open.since);
                 state.attempts.truncate(at);
-                record_unknown_change(state);
+                // Undoing files changes files.
+                state.epoch += 1;
+                if *result == AttemptResult::Stuck {
+                    state.record_change(true, false);
+                } else {
+                    state.end_bits_of_attempt(open.bits, *result);
+                }
             }
         }
         EventKind::Control(Control { by, why, .. }) => match said {

@@ -3,6 +3,7 @@
 //! The engine decides only on the contents of the record, so that a raw payload may expire without
 //! breaking replay.
 
+mod emptiness;
 mod error;
 mod refusal;
 mod scrub;
@@ -78,6 +79,9 @@ pub struct ObservedResult {
     /// The build outcome in the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<BuildOutcome>,
+    /// Whether it says that nothing was found.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub empty: bool,
 }
 
 impl ObservedResult {
@@ -143,7 +147,15 @@ fn observe_result(result: &Payload) -> ObservedResult {
         Payload::Elided { .. } => {
             let (bytes, digest) = payload_digest(result);
             // The two ends of an elided result are too short for more.
-            ObservedResult { bytes, digest, scrubbed: None, error: None, tests: None, build: None }
+            ObservedResult {
+                bytes,
+                digest,
+                scrubbed: None,
+                error: None,
+                tests: None,
+                build: None,
+                empty: false,
+            }
         }
     }
 }
@@ -159,6 +171,7 @@ pub fn observe_text(text: &str) -> ObservedResult {
         error: None,
         tests,
         build,
+        empty: emptiness::is_empty_result(text),
     }
 }
 

@@ -56,6 +56,9 @@ pub(crate) enum ProposedRun<'a> {
 pub(crate) struct FileTouch {
     pub(crate) access: Access,
     pub(crate) target: PathTarget,
+    /// The path as the model wrote it, if the target is outside of the workspace and the model
+    /// wrote it otherwise.
+    pub(crate) written: Option<String>,
     pub(crate) recursive: bool,
     /// The number of the simple command that has this effect.
     pub(crate) command: Option<u32>,
@@ -72,6 +75,13 @@ pub(crate) struct RecognisedTool<'a> {
 }
 
 impl FileTouch {
+    /// The effect of an argument that names a file.
+    fn of_argument(access: Access, path: &str, place: &SessionLocation, cwd: &str) -> Self {
+        let target = PathTarget::At(place.resolve_path(path, cwd));
+        let written = written_outside(&target, path);
+        Self { access, target, written, recursive: false, command: None }
+    }
+
     /// Whether it can change, create or remove something.
     pub(crate) fn changes(&self) -> bool {
         !matches!(self.access, Access::Read(_))
@@ -177,9 +187,16 @@ impl<'a> Proposal<'a> {
             ProposedRun::Nothing | ProposedRun::Unseen => {
                 let path = self.touches.iter().find_map(|touch| touch.target.path());
                 let args = || self.args.map(shorten_json).unwrap_or_default();
-                path.map_or_else(args, shorten_for_message)
+                path.map_or_else(args, |path| shorten_for_message(self.shown_path(path)))
             }
         })
+    }
+
+    /// A path of this call as texts show it: relative to the workspace, or as the model wrote it
+    /// if it is outside.
+    pub(crate) fn shown_path<'p>(&'p self, path: &'p str) -> &'p str {
+        let touch = self.touches.iter().find(|touch| touch.target.path() == Some(path));
+        touch.and_then(|touch| touch.written.as_deref()).unwrap_or(path)
     }
 
     /// The program of a simple command; empty if there is none.
@@ -236,9 +253,11 @@ fn line_touches(line: &ShellLine<'_>, place: &SessionLocation, cwd: &str) -> Vec
         }
         let base = place.command_directory(&command.dir, cwd);
         for effect in &command.effects {
+            let target = place.resolve_word(&effect.path, base.as_deref());
             touches.push(FileTouch {
                 access: effect.access,
-                target: place.resolve_word(&effect.path, base.as_deref()),
+                written: written_outside(&target, &effect.path.text),
+                target,
                 recursive: effect.recursive,
                 command: Some(number),
             });
@@ -255,8 +274,7 @@ fn argument_touches(
 ) -> Vec<FileTouch> {
     let mut touches = Vec::new();
     let mut touch = |access: Access, path: &str| {
-        let target = PathTarget::At(place.resolve_path(path, cwd));
-        touches.push(FileTouch { access, target, recursive: false, command: None });
+        touches.push(FileTouch::of_argument(access, path, place, cwd));
     };
     let (read, write) = tool.declared.map_or((&[][..], &[][..]), |tool| {
         (tool.paths.read.as_slice(), tool.paths.write.as_slice())
@@ -279,19 +297,17 @@ fn argument_touches(
     if let Some(named) = tool.kind.named_paths_of(tool.name) {
         for NamedPath { pointer, access, recursive } in named {
             touches.extend(texts_at(args, pointer).map(|path| FileTouch {
-                access: *access,
-                target: PathTarget::At(place.resolve_path(path, cwd)),
                 recursive: *recursive,
-                command: None,
+                ..FileTouch::of_argument(*access, path, place, cwd)
             }));
         }
         return touches;
     }
     if tool.kind == ToolKind::Search {
         let path = texts_at(args, "/path").next().unwrap_or(".");
-        let target = PathTarget::At(place.resolve_path(path, cwd));
         let access = Access::Read(ReadExtent::Partial);
-        touches.push(FileTouch { access, target, recursive: true, command: None });
+        let directory = FileTouch::of_argument(access, path, place, cwd);
+        touches.push(FileTouch { recursive: true, ..directory });
         return touches;
     }
     let access = match tool.kind {
@@ -308,6 +324,12 @@ fn argument_touches(
         }
     }
     touches
+}
+
+/// The path as the model wrote it, if its target is outside of the workspace and looks otherwise.
+fn written_outside(target: &PathTarget, written: &str) -> Option<String> {
+    let is_other = |path: &str| path.starts_with('/') && path != written;
+    target.path().is_some_and(is_other).then(|| String::from(written))
 }
 
 /// The text at a pointer, or the texts in the list at the pointer.
@@ -335,6 +357,21 @@ fn patched_file(line: &str) -> Option<(Access, &str)> {
         }
     }
     None
+}
+
+impl Proposal<'_> {
+    /// The first line that it shows, if it is a tool that reads one file.
+    pub(crate) fn first_line_read(&self) -> Option<u32> {
+        let [FileTouch { access: Access::Read(extent), .. }] = self.touches.as_slice() else {
+            return None;
+        };
+        match extent {
+            _ if self.tool.kind != ToolKind::Read => None,
+            ReadExtent::All => Some(1),
+            ReadExtent::Range(from, _) | ReadExtent::From(from) => Some(*from),
+            ReadExtent::Last(_) | ReadExtent::Partial => None,
+        }
+    }
 }
 
 /// The lines that a call of a reading tool requests.

@@ -1,5 +1,7 @@
 //! One agent run: asks for facts, decides, and updates its state.
 
+mod result_pages;
+
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
@@ -7,14 +9,11 @@ use alloc::vec::Vec;
 
 use crate::definition::{Definition, Mode, PolicyRule};
 use crate::digest::Digest;
-use crate::event::{
-    Control, ControlAction, Event, EventKind, ShownLines, ToolFinished, ToolProposed,
-};
+use crate::event::{Control, ControlAction, Event, EventKind, ToolFinished, ToolProposed};
 use crate::facts::{ControlFiles, Fact, Facts, Queries, Query, ROUNDS_MAX};
 use crate::guards::limits::count_steps;
 use crate::guards::{
     FoldInput, GUARDS, GuardAnswers, GuardInput, ViolationDraft, control, feedback, protected,
-    read_before_write,
 };
 use crate::id::CallId;
 use crate::lifecycle;
@@ -405,13 +404,9 @@ impl Session {
         Some(call.tool.as_str())
     }
 
-    /// The lines of files that an open call shows if its whole result is shown. For adapters that
-    /// show a result in pages: they report these lines with the last page.
-    pub fn lines_shown_by(&self, call: &CallId) -> Vec<ShownLines> {
-        self.state
-            .in_flight
-            .find(CallKey::Id(call))
-            .map_or_else(Vec::new, read_before_write::shown_parts)
+    /// Whether the client asks a person about this call now.
+    pub fn is_asked_in_client(&self, call: &CallId) -> bool {
+        self.state.in_flight.is_asked_in_client(call)
     }
 
     fn guard_input<'a>(
@@ -636,7 +631,7 @@ mod tests {
         // pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (9, "0369c5c7efc2c344e5c7de293765db21e74c3bf1a3a51cdca1873fac9c99854b")
+            (10, "c26ef22b28e4d5b49c078ae5ea9f07894ab9cc4439fbd0e4a0259f67d55b9d5f")
         );
     }
 
@@ -652,10 +647,10 @@ mod tests {
             Session::restore(definition(), Arc::default(), half).unwrap_err(),
             StateError::Unreadable
         );
-        bytes[0] = 10;
+        bytes[0] = 11;
         assert_eq!(
             Session::restore(definition(), Arc::default(), &bytes).unwrap_err(),
-            StateError::NewerFormat(10)
+            StateError::NewerFormat(11)
         );
     }
 }

@@ -29,7 +29,8 @@ pub(crate) use actors::Actors;
 pub(crate) use approvals::{ApprovalAnswer, ApprovalQuestion, Approvals, CallSignature};
 pub(crate) use clock::SessionClock;
 pub(crate) use in_flight::{
-    CallFile, CallKey, ChangeCertainty, FileAccess, InFlight, InFlightCall, ToolProof,
+    AwaitedApproval, CallFile, CallKey, ChangeCertainty, FileAccess, InFlight, InFlightCall,
+    ToolProof,
 };
 pub(crate) use overrides::{
     ForcedAction, Override, OverrideBreach, OverrideDemand, OverrideDraft, Overrides,
@@ -54,7 +55,7 @@ use crate::guards::completion::verification::CheckRuns;
 use crate::guards::context::HostAgent;
 use crate::guards::control_files::PresentControlFiles;
 use crate::guards::custom::CustomPolicyState;
-use crate::guards::dirty::DirtyState;
+use crate::guards::dirty::{BitsBeforeAttempt, DirtyState};
 use crate::guards::effects::RecordedEffects;
 use crate::guards::fallback::FallbackState;
 use crate::guards::feedback::{FeedbackCadence, FeedbackHistory};
@@ -64,12 +65,12 @@ use crate::guards::loops::RecordedLoops;
 use crate::guards::progress::ProgressState;
 use crate::guards::schema::RepairRequests;
 use crate::guards::sequential_dependency::PrerequisiteEpochs;
-use crate::id::{AttemptId, CallId};
+use crate::id::{ActorId, AttemptId, CallId};
 use crate::time::Timestamp;
 use crate::verdict::{SessionStop, StopCode, StopDetail};
 
 /// The format of a serialised state. A state of a newer format is refused.
-pub const STATE_FORMAT: u16 = 9;
+pub const STATE_FORMAT: u16 = 10;
 
 /// The maximum size of a serialised state.
 pub const STATE_BYTES_MAX: usize = 128 * 1024;
@@ -198,7 +199,10 @@ pub(crate) enum CloseReason {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct AttemptInProgress {
     pub(crate) id: AttemptId,
+    /// The actor that works on it.
+    pub(crate) actor: ActorId,
     pub(crate) policies: Vec<PolicyState>,
+    pub(crate) bits: BitsBeforeAttempt,
     /// The record that started it.
     pub(crate) since: u64,
 }
@@ -250,6 +254,11 @@ impl fmt::Display for Invocations {
 }
 
 impl SessionState {
+    /// The number of calls that feedback counts: those under the definition of this name.
+    pub(crate) fn feedback_calls(&self) -> u64 {
+        self.past.count_calls(self.invocations.proposed)
+    }
+
     /// Records a call for which no result is expected.
     pub(crate) fn remember_closed_call(&mut self, call: &CallId, why: CloseReason, mutates: bool) {
         self.forget_closed_call(call);

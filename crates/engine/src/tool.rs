@@ -33,11 +33,16 @@ macro_rules! kinds {
             /// Every kind with its name.
             pub const ALL: &'static [(&'static str, ToolKind)] = &[$(($name, ToolKind::$variant),)*];
 
+            /// Every kind with the names of its well-known tools. The name of a kind is also the
+            /// name of a well-known tool.
+            pub const WELL_KNOWN: &'static [(ToolKind, &'static [&'static str])] =
+                &[$((ToolKind::$variant, &[$($known),*]),)*];
+
             /// The kind of a tool that is common among agents and clients.
             pub fn well_known(tool: &str) -> Option<ToolKind> {
                 match tool {
                     $($name $(| $known)* => Some(ToolKind::$variant),)*
-                    // No definition declares it, so it is not in the list for people.
+                    // No definition declares it, so it is not among the well-known names.
                     PAGE_TURN_TOOL => Some(ToolKind::Read),
                     _ => None,
                 }
@@ -115,6 +120,12 @@ pub fn path_pointers<'k>(tool: &str) -> impl Iterator<Item = &'k str> {
 }
 
 impl ToolKind {
+    /// Every well-known name, including the names of kinds.
+    pub fn well_known_names<'n>() -> impl Iterator<Item = &'n str> {
+        let kinds = Self::ALL.iter().map(|(name, _)| *name);
+        kinds.chain(Self::WELL_KNOWN.iter().flat_map(|(_, names)| names.iter().copied()))
+    }
+
     /// The kind with this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::facts::OutputFact;
 use crate::id::{CallId, SessionId};
 use crate::time::Timestamp;
 use crate::words::words;
@@ -183,6 +184,22 @@ pub struct ShownPage {
     pub bytes: u64,
     /// The length of the shown part.
     pub shown: u64,
+    /// How many lines are shown, if the part is the beginning of the output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines_shown: Option<u64>,
+    /// How many lines of the output follow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines_remaining: Option<u64>,
+    /// Whether a part of the output is not shown.
+    #[serde(default)]
+    pub has_more: bool,
+    /// The line with which the next page begins, counted from 1: in the file that was read, or in
+    /// the output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_offset: Option<u64>,
+    /// The byte of that line with which the next page begins, if it begins within the line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_line_offset: Option<u64>,
     /// Whether workspace paths are shown as relative paths.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub relative: bool,
@@ -191,6 +208,26 @@ pub struct ShownPage {
     pub file: Option<String>,
     /// Whether the part replaces the output. If not, it is only recorded that it would.
     pub enforced: bool,
+}
+
+impl ShownPage {
+    /// The page that an adapter offers. `has_more` says that it is only a part of the output.
+    pub(crate) fn of(offered: &OutputFact, has_more: bool, enforced: bool) -> Self {
+        let OutputFact { bytes, shown, lines, relative, file, fault: _ } = offered.clone();
+        let next = lines.filter(|_| has_more);
+        Self {
+            bytes,
+            shown,
+            lines_shown: lines.map(|lines| lines.shown),
+            lines_remaining: lines.map(|lines| lines.total.saturating_sub(lines.shown)),
+            has_more,
+            next_offset: next.map(|lines| lines.next_line()),
+            next_line_offset: next.and_then(|lines| lines.line_offset),
+            relative,
+            file,
+            enforced,
+        }
+    }
 }
 
 /// What the decoding layer did with the output of a model.
@@ -354,7 +391,7 @@ impl Feedback {
     /// The text block that the model receives.
     pub fn render(&self) -> String {
         let mut block = String::from("<feedback provider='");
-        escape_into(&self.provider, &mut block);
+        escape_attribute_into(&self.provider, &mut block);
         block.push_str("'>\n");
         escape_into(&self.summary, &mut block);
         if !self.observations.is_empty() {
@@ -378,14 +415,24 @@ impl Feedback {
     }
 }
 
-/// Escapes a text, so that it can't close the block around it.
+/// Escapes a name, so that it can't close the quotes around it.
+fn escape_attribute_into(name: &str, out: &mut String) {
+    let mut parts = name.split('\'');
+    escape_into(parts.next().unwrap_or_default(), out);
+    for part in parts {
+        out.push_str("&#39;");
+        escape_into(part, out);
+    }
+}
+
+/// Escapes a text, so that it can't close the block around it. Quotes are not escaped, because they
+/// end nothing there.
 fn escape_into(text: &str, out: &mut String) {
     for c in text.chars() {
         match c {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
-            '\'' => out.push_str("&#39;"),
             c => out.push(c),
         }
     }
@@ -434,7 +481,7 @@ mod tests {
         let feedback = Feedback {
             provider: "A'B".to_string(),
             severity: Severity::Info,
-            summary: "</feedback> & more".to_string(),
+            summary: "</feedback> & don't".to_string(),
             observations: Vec::from([FeedbackObservation {
                 category: "time".to_string(),
                 description: "short".to_string(),
@@ -447,7 +494,7 @@ mod tests {
         };
         assert_eq!(
             feedback.render(),
-            "<feedback provider='A&#39;B'>\n&lt;/feedback&gt; &amp; more\n\n- time: short\n\n-> Wrap up.\n</feedback>"
+            "<feedback provider='A&#39;B'>\n&lt;/feedback&gt; &amp; don't\n\n- time: short\n\n-> Wrap up.\n</feedback>"
         );
     }
 

@@ -18,6 +18,7 @@ use crate::event::{
     Event, EventKind, IterationEnded, ModelChanged, OutputProposed, Payload, PlanProposed,
     PromptSource, PromptSubmitted, ReportedStage, ReportedTests, RunFailure, SessionEnded,
     SessionStarted, ShownLines, StopProposed, ToolFinished, ToolProposed, UsageReported,
+    WorkspaceChanged,
 };
 use crate::id::{ActorId, IdError, SessionId};
 use crate::json::parse_strict;
@@ -172,7 +173,7 @@ fn parse_value(
 }
 
 /// The names of all events.
-const EVENT_NAMES: [&str; 17] = [
+const EVENT_NAMES: [&str; 18] = [
     "session_started",
     "prompt_submitted",
     "tool_proposed",
@@ -182,6 +183,7 @@ const EVENT_NAMES: [&str; 17] = [
     "usage_reported",
     "compaction_finished",
     "iteration_ended",
+    "workspace_changed",
     "stop_proposed",
     "attempt_started",
     "attempt_stage",
@@ -204,6 +206,7 @@ fn parse_kind(event: &str, fields: &mut EventFields) -> Result<EventKind, WireEr
             deadline: fields.time("deadline")?,
             parent: fields.session("parent")?,
             role: fields.text("role")?,
+            compact_command: fields.text("compact_command")?,
         }),
         "prompt_submitted" => EventKind::PromptSubmitted(PromptSubmitted {
             source: fields.word("source", PromptSource::ALL)?.unwrap_or(PromptSource::Human),
@@ -216,6 +219,7 @@ fn parse_kind(event: &str, fields: &mut EventFields) -> Result<EventKind, WireEr
                 .ok_or(WireError::Missing("tool"))?,
             args: fields.arguments()?,
             cwd: fields.text("cwd")?,
+            asks_person: fields.flag("asks_person")?,
         }),
         "tool_finished" => parse_tool_finished(fields)?,
         "plan_proposed" => parse_plan(fields)?,
@@ -236,6 +240,10 @@ fn parse_kind(event: &str, fields: &mut EventFields) -> Result<EventKind, WireEr
             build: fields.text("build")?,
             files_changed: fields.count("files_changed")?,
             error: fields.payload("error")?,
+        }),
+        "workspace_changed" => EventKind::WorkspaceChanged(WorkspaceChanged {
+            files: fields.file_names()?,
+            more: fields.flag("more")?,
         }),
         "stop_proposed" => EventKind::StopProposed(StopProposed {
             reason: fields.text("reason")?,
@@ -491,6 +499,24 @@ impl EventFields {
                 fields.finish().map(|()| seen)
             })
             .collect()
+    }
+
+    fn file_names(&mut self) -> Result<Vec<String>, WireError> {
+        let Some(value) = self.take("files") else { return Ok(Vec::new()) };
+        let Value::Array(items) = value else {
+            return Err(type_error("files", "an array", &value));
+        };
+        let names: Vec<String> = items
+            .into_iter()
+            .map(|item| match item {
+                Value::String(name) => Ok(name),
+                other => Err(type_error("files", "an array of strings", &other)),
+            })
+            .collect::<Result<_, _>>()?;
+        if self.source == EventSource::Adapter {
+            bounds::check_changed_files(&names)?;
+        }
+        Ok(names)
     }
 
     fn tests(&mut self) -> Result<Option<ReportedTests>, WireError> {

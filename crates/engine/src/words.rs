@@ -226,11 +226,12 @@ mod tests {
              blocked permit_signature forbid_signature force_action tool_budget \
              widen_retrieval unknown_tool refused_by_person no_effect unseen_command \
              opaque_command no_path unknown_file path_escape unread_overwrite stale_read \
-             partial_read mismatch role privileged build_failed tests_failed same_error \
-             nothing_changed unknown_arguments repeated_effect too_many_effects marker \
-             changed_during_call definition missing_files wrong_files checker_broken \
+             partial_read mismatch role privileged build_failed tests_failed stop_events \
+             verification same_error nothing_changed unknown_arguments repeated_effect \
+             too_many_effects marker changed_during_call definition missing_files wrong_files \
+             checker_broken check_not_runnable \
              verification_running untrusted_command checker untested_code failing_tests \
-             unknown_tests opening_control protected_write not_main not_stuck \
+             unknown_tests undocumented_code opening_control protected_write not_main not_stuck \
              no_further_model budget no_advisor stale_prerequisite missing_prerequisite \
              context_full compaction_ineffective stop_file pause_file markers_unreadable \
              custom_policy custom_policy_broken paused_by_person paused_by_guard checkpoint \
@@ -253,9 +254,10 @@ mod tests {
         assert_eq!(
             round_trip_open(SafetyAction::ALL),
             "observed continued_monitoring paused still_paused resumed stopped reopened \
-             denied held briefed overridden injected_test_prompt injected_instruction \
+             denied held briefed restarted_session compacted overridden injected_test_prompt injected_instruction \
              no_answer refused waited returned_to_primary switched_model failures_forgotten \
-             tests_skipped constraint_ended granted forbidden switched_off reloaded"
+             tests_skipped constraint_ended granted forbidden withdrawn \
+             switched_off reloaded"
         );
     }
 
@@ -311,7 +313,10 @@ mod tests {
     #[test]
     fn the_words_of_a_session_are_pinned() {
         assert_eq!(round_trip(SessionPhase::ALL), "new running paused stopped ended");
-        assert_eq!(round_trip(PauseCause::ALL), "person protected loop no_progress checkpoint");
+        assert_eq!(
+            round_trip(PauseCause::ALL),
+            "person protected loop no_progress stop_events verification context broken_check checkpoint"
+        );
         assert_eq!(
             round_trip(TurnStatus::ALL),
             "complete unchecked incomplete bypassed capped unverified"

@@ -23,8 +23,9 @@ const HARD: u16 = 3;
 enum StuckOp {
     /// The agent repeats a call until it is paused, or once more if it is already paused.
     Circle,
-    /// An advisor was asked, and answered or not.
-    Answer { says: bool },
+    /// A model of the advisor was asked, and gave an instruction, answered nothing of use, or could
+    /// not be reached.
+    Answer { says: bool, reached: bool },
     /// Another model continues, because the agent is stuck or for another reason. It may be a model
     /// that the definition does not name.
     Change { blocked: bool, to: u32 },
@@ -41,7 +42,10 @@ enum StuckOp {
 fn an_op() -> impl Strategy<Value = StuckOp> {
     prop_oneof![
         4 => Just(StuckOp::Circle),
-        3 => any::<bool>().prop_map(|says| StuckOp::Answer { says }),
+        3 => (any::<bool>(), any::<bool>()).prop_map(|(says, reached)| StuckOp::Answer {
+            says: says && reached,
+            reached,
+        }),
         3 => (any::<bool>(), 0..4_u32).prop_map(|(blocked, to)| StuckOp::Change { blocked, to }),
         1 => Just(StuckOp::Human),
         1 => Just(StuckOp::Clear),
@@ -72,7 +76,7 @@ fn definition(models: usize, budget: Option<u32>) -> Definition {
         },
         choices: (0..models).map(model).collect(),
         advisor: budget.map(|budget| Advisor {
-            models: vec![model(9)],
+            models: vec![model(8), model(9)],
             transcript_lines: 1,
             budget,
         }),
@@ -118,6 +122,8 @@ struct StuckModel {
     budget: Option<u32>,
     stuck: bool,
     asked: u32,
+    /// The models that were asked the current question, and whether one of them answered.
+    question: (u32, bool),
     /// The models that were stuck or continued since the last prompt of a person.
     tried: Vec<String>,
     steps: u64,
@@ -125,14 +131,23 @@ struct StuckModel {
 }
 
 impl StuckModel {
-    fn answer(&mut self, says: bool) -> Decision {
+    fn answer(&mut self, says: bool, reached: bool) -> Decision {
         self.steps += 1;
-        if !self.stuck || self.budget.is_none_or(|budget| self.asked >= budget) {
+        let Some(budget) = self.budget.filter(|_| self.stuck) else { return Decision::Deny };
+        let (models, answered) = if self.question.0 < 2 { self.question } else { (0, false) };
+        if self.asked >= budget && !answered {
             return Decision::Deny;
         }
-        self.asked += 1;
-        self.stuck = !says;
+        self.asked += u32::from(reached && !answered);
+        self.question = (models + 1, answered || reached);
+        if says {
+            self.resume();
+        }
         Decision::Allow
+    }
+
+    fn resume(&mut self) {
+        (self.stuck, self.question) = (false, (0, false));
     }
 
     fn change(&mut self, blocked: bool, to: &str) -> Decision {
@@ -145,7 +160,7 @@ impl StuckModel {
                 return Decision::Deny;
             }
             self.tried.extend([works, to.to_owned()]);
-            self.stuck = false;
+            self.resume();
         }
         self.at_work = Some(to.to_owned());
         Decision::Allow
@@ -178,12 +193,13 @@ fn play(models: u32, budget: Option<u32>, ops: &[StuckOp]) {
                 }
                 model.stuck = true;
             }
-            StuckOp::Answer { says } => {
+            StuckOp::Answer { says, reached } => {
                 let instruction = if says { json!("Look elsewhere.") } else { Value::Null };
-                let event =
-                    json!({"event": "advisor_answered", "model": "m", "instruction": instruction});
+                let error = if reached { Value::Null } else { json!("no route") };
+                let event = json!({"event": "advisor_answered", "model": "m",
+                                   "instruction": instruction, "error": error});
                 let verdict = engine.send(event);
-                let expected = model.answer(says);
+                let expected = model.answer(says, reached);
                 assert_eq!(verdict.decision, expected, "{context}");
                 let is_delivered = says && expected == Decision::Allow;
                 assert_eq!(verdict.context.is_some(), is_delivered || expected == Decision::Deny);
@@ -201,13 +217,13 @@ fn play(models: u32, budget: Option<u32>, ops: &[StuckOp]) {
             }
             StuckOp::Human => {
                 engine.send(json!({"event": "prompt_submitted", "source": "human"}));
-                model.stuck = false;
+                model.resume();
                 model.tried.clear();
             }
             StuckOp::Clear => {
                 let verdict = engine.send(json!({"event": "control", "action": "clear_blocker"}));
                 assert_eq!(verdict.decision == Decision::Allow, model.stuck, "{context}");
-                model.stuck = false;
+                model.resume();
             }
             StuckOp::Reset => {
                 engine.send(json!({"event": "control", "action": "reset"}));

@@ -75,6 +75,7 @@ fn send_payload(store: &MemoryStore, payload: &[u8]) -> Value {
         project: None,
         directory: directory.clone(),
         has_person: attended,
+        role: None,
         run: None,
         is_forged: forged,
     };
@@ -86,7 +87,8 @@ fn send_payload(store: &MemoryStore, payload: &[u8]) -> Value {
         hook_call = Some(it.clone());
     };
     let deadline = Duration::from_secs(20);
-    let server = HookServer { dialect: &ClaudeDialect, runtime, sealed: false, deadline };
+    let server =
+        HookServer { dialect: &ClaudeDialect, runtime, sealed: false, role: None, deadline };
     let answer = server.answer(payload, &at, &mut listen);
     let reply = check_reply(&answer.reply, hook_call.as_ref());
     if let Some(hook_call) =

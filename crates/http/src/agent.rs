@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ureq::Agent;
 
+use crate::certificates::tls_config;
 use crate::server_url::is_loopback;
 
 /// The timeout for resolving a host name, and for connecting to a server.
@@ -31,6 +32,7 @@ pub fn build_agent(host: &str, timeouts: AgentTimeouts) -> Agent {
         .max_redirects(0)
         .max_redirects_will_error(false)
         .user_agent(concat!("jackline/", env!("CARGO_PKG_VERSION")))
+        .tls_config(tls_config())
         .timeout_resolve(Some(CONNECT_TIMEOUT))
         .timeout_connect(Some(CONNECT_TIMEOUT))
         .timeout_per_read(timeouts.read)

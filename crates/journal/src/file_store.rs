@@ -82,6 +82,17 @@ impl FileStore {
         SessionEntry::in_directory(directory.to_owned())
     }
 
+    /// The size of the session in one of the directories.
+    pub fn session_bytes(directory: &Path) -> u64 {
+        retention::session_bytes(directory)
+    }
+
+    /// Removes the session in one of the directories, unless a process uses it. Returns whether it
+    /// is removed.
+    pub fn remove_session(directory: &Path) -> bool {
+        retention::remove_session(directory)
+    }
+
     fn log(&self, directory: PathBuf) -> FileLog {
         FileLog::new(
             directory,

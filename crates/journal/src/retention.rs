@@ -59,7 +59,7 @@ pub(crate) fn prune(
     for directory in store.directories()? {
         let Some(session) = read_session(directory, &mut days) else { continue };
         if is_older(session.modified, now, session.days) {
-            removed.extend(remove_session(&session).then(|| session.id.clone()));
+            removed.extend(remove_session(&session.directory).then(|| session.id.clone()));
         } else if session.workspace.as_deref() == Some(&keep.workspace) {
             remaining.push(session);
         }
@@ -73,7 +73,7 @@ pub(crate) fn prune(
             break;
         }
         bytes -= session.bytes;
-        removed.extend(remove_session(&session).then(|| session.id.clone()));
+        removed.extend(remove_session(&session.directory).then(|| session.id.clone()));
     }
     prune_blobs(&store.home().join("blobs"), now, keep);
     prune_definitions(&store.home().join("definitions"), now);
@@ -86,10 +86,7 @@ fn read_session(directory: PathBuf, known: &mut BTreeMap<Digest, u32>) -> Option
     // A journal that can't be read is evidence, so it stays.
     let entry = SessionEntry::in_directory(directory.clone())?;
     let opened = entry.opening().ok()?;
-    // Long outputs and earlier versions of files are in subdirectories.
-    let undo = fs::read_dir(directory.join("undo")).into_iter().flatten().flatten();
-    let undo: u64 = undo.map(|entry| directory_bytes(&entry.path())).sum();
-    let bytes = directory_bytes(&directory) + directory_bytes(&directory.join("spill")) + undo;
+    let bytes = session_bytes(&directory);
     let digest = opened.definition.lowered.digest();
     let days = match known.get(&digest) {
         Some(days) => *days,
@@ -116,6 +113,13 @@ struct JournalDays {
     retain_days: u32,
 }
 
+/// The size of a session. Long outputs and earlier versions of files are in subdirectories.
+pub(crate) fn session_bytes(directory: &Path) -> u64 {
+    let undo = fs::read_dir(directory.join("undo")).into_iter().flatten().flatten();
+    let undo: u64 = undo.map(|entry| directory_bytes(&entry.path())).sum();
+    directory_bytes(directory) + directory_bytes(&directory.join("spill")) + undo
+}
+
 /// The size of the files in a directory.
 fn directory_bytes(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).into_iter().flatten();
@@ -126,15 +130,15 @@ fn directory_bytes(directory: &Path) -> u64 {
 }
 
 /// Removes a session that no process has locked or open. Returns whether it did.
-fn remove_session(session: &StoredSession) -> bool {
-    let is_free = |name: &str| match File::open(session.directory.join(name)) {
+pub(crate) fn remove_session(directory: &Path) -> bool {
+    let is_free = |name: &str| match File::open(directory.join(name)) {
         Ok(file) => file.try_lock().is_ok().then_some(file),
         Err(_) => None,
     };
     let Some(_journal) = is_free(JOURNAL_FILE) else { return false };
-    let has_state = session.directory.join("state").exists();
+    let has_state = directory.join("state").exists();
     let state = if has_state { is_free("state") } else { None };
-    (state.is_some() || !has_state) && fs::remove_dir_all(&session.directory).is_ok()
+    (state.is_some() || !has_state) && fs::remove_dir_all(directory).is_ok()
 }
 
 /// Removes definitions that no journal refers to. Every session that uses a definition has a hard

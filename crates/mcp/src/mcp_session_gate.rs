@@ -1,11 +1,12 @@
 //! The gate of a proxy or server. It starts its session with the first tool call.
 
 use jackline_engine::event::ShownLines;
+use jackline_engine::output_page::PageLimits;
 use jackline_engine::tool::PAGE_TURN_TOOL;
 use jackline_engine::{Arguments, SessionEnded, SessionId, SessionStarted};
 use jackline_journal::JournalNote;
 use jackline_runtime::{
-    CallPermit, CallRefusal, CallResult, Gate, ProposedCall, Runtime, SessionRole,
+    AdapterTools, CallPermit, CallRefusal, CallResult, Gate, ProposedCall, Runtime, SessionRole,
 };
 use serde_json::{Value, json};
 
@@ -39,6 +40,11 @@ impl McpSessionGate {
         Self { gate, opening, role: None }
     }
 
+    /// Replaces the tools that the guards know.
+    pub(crate) fn set_tools(&mut self, tools: AdapterTools) {
+        self.gate.set_tools(tools);
+    }
+
     /// Asks the guards whether a call may run. `request` is the id of the client's request.
     pub(crate) fn propose(
         &mut self,
@@ -62,6 +68,11 @@ impl McpSessionGate {
     /// The file contents that a running call shows, if its complete result is shown.
     pub(crate) fn file_contents_shown(&mut self, call: u64) -> Vec<ShownLines> {
         self.gate.shown_file_parts(call)
+    }
+
+    /// How much of the result of a running call is shown at once, and the first line that it shows.
+    pub(crate) fn page_limits(&mut self, call: u64) -> (PageLimits, u64) {
+        self.gate.page_limits(call)
     }
 
     /// Reports the result of a call. Returns text to add to the result.

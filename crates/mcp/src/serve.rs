@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use jackline_engine::tool::PAGE_TURN_TOOL;
-use jackline_runtime::{CallPermit, RefusalCode, Runtime};
+use jackline_runtime::{AdapterTools, CallPermit, RefusalCode, Runtime};
 use jackline_workspace::shell::CancelSignal;
 use jackline_workspace::{ShownContent, ToolAnswer, ToolError, ToolSpec, Workspace};
 use serde_json::{Value, json};
@@ -64,13 +64,14 @@ pub fn serve(
     let (sender, events) = sync_channel(LINES_AHEAD_MAX);
     let reader = sender.clone();
     std::thread::Builder::new().spawn(move || read_lines(input, &reader))?;
+    let tools: Vec<ToolSpec> =
+        workspace.tools().iter().cloned().chain([output_store::page_tool_spec()]).collect();
+    let known = AdapterTools::complete(tools.iter().map(|spec| spec.name.to_owned()))
+        .with_schemas(argument_schemas(workspace.tools()));
     let server = ToolServer {
         output,
-        front: McpSessionGate::new(
-            runtime.with_tools(argument_schemas(workspace.tools())),
-            opening,
-        ),
-        tools: workspace.tools().iter().cloned().chain([output_store::page_tool_spec()]).collect(),
+        front: McpSessionGate::new(runtime.with_tools(known), opening),
+        tools,
         workspace: Arc::new(workspace),
         output_store: shelf,
         running: BTreeMap::new(),

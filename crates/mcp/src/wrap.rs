@@ -10,6 +10,7 @@
 
 mod answer_polling;
 mod clock;
+mod listed_tools;
 mod lone_surrogates;
 mod open_requests;
 mod output_pipe;
@@ -33,7 +34,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -41,6 +42,7 @@ use std::time::Duration;
 use jackline_engine::CallStatus;
 use jackline_runtime::Runtime;
 use jackline_runtime::spill::Spill;
+use jackline_runtime::surfaces::MCP_WRAP;
 use rustix::event::{EventfdFlags, eventfd};
 
 use self::clock::now_ms;
@@ -138,16 +140,18 @@ pub fn run_proxy(wrap: ProxySetup, runtime: Runtime, ends: ProxyStreams) -> Resu
     let (jobs, todo) = sync_channel(JOBS_MAX);
     let ProxyStreams { input, output, errors, stop } = ends;
     let spill = Spill::new(wrap.session_directory.join("spill"));
+    let announced_tools = Arc::new(AtomicBool::new(false));
     let desk = ProxyGate {
-        // The server must get exactly the arguments that the client sent.
-        front: McpSessionGate::new(runtime.with_fixed_arguments(), wrap.opening),
+        front: McpSessionGate::new(runtime.with_surface(&MCP_WRAP), wrap.opening),
         tools: ServerTools::default(),
+        announced_tools: Arc::clone(&announced_tools),
         pins: ToolPins::load(&wrap.state_home, &words),
         pages: ResultPages::new(spill, wrap.output_bytes_max),
     };
     let shared = Arc::new(ProxyShared {
         gate: Mutex::new(desk),
         open_requests: Mutex::new(OpenRequests::default()),
+        announced_tools,
         jobs,
         server: Arc::clone(&server),
         timeout_ms: u64::try_from(wrap.timeout.as_millis()).unwrap_or(u64::MAX),

@@ -5,7 +5,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::Builder;
 use std::time::Duration;
 
-use jackline_http::{AgentTimeouts, Channel, ServerUrl, ServerUrlError, build_agent};
+use jackline_http::{
+    AgentTimeouts, Channel, ServerUrl, ServerUrlError, build_agent, describe_tls_failure,
+};
 use ureq::http::header::{HeaderMap, HeaderName};
 use ureq::{Agent, Error, Timeout};
 
@@ -173,7 +175,8 @@ fn send_and_receive(
     for (name, value) in &post.headers {
         request = request.header(*name, value);
     }
-    let response = request.send(post.body.as_bytes()).map_err(|error| describe_failure(&error))?;
+    let response =
+        request.send(post.body.as_bytes()).map_err(|error| describe_failure(&error, &post.url))?;
     let (parts, body) = response.into_parts();
     let head = ResponseHead { status: parts.status.as_u16(), headers: parts.headers };
     if sender.send(Ok(ResponsePiece::Head(head))).is_err() {
@@ -187,7 +190,7 @@ fn send_and_receive(
             Error::Io(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
                 incomplete_answer_error()
             }
-            error => describe_failure(&error),
+            error => describe_failure(&error, &post.url),
         })?;
         let bytes = buffer.get(..read).unwrap_or_default().to_vec();
         if bytes.is_empty() || sender.send(Ok(ResponsePiece::Bytes(bytes))).is_err() {
@@ -205,7 +208,12 @@ pub(crate) fn incomplete_answer_error() -> ModelError {
 }
 
 /// Describes a failed request.
-fn describe_failure(error: &Error) -> ModelError {
+fn describe_failure(error: &Error, url: &str) -> ModelError {
+    let server = ServerUrl::parse(url).ok();
+    let host = server.as_ref().and_then(|server| server.uri.host()).unwrap_or_default();
+    if let Some(why) = describe_tls_failure(error, host) {
+        return ModelError::new(ModelErrorKind::Network, why);
+    }
     let (kind, why) = match error {
         Error::Timeout(Timeout::Connect | Timeout::Resolve) => {
             (ModelErrorKind::Network, "connecting timed out".to_owned())

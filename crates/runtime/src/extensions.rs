@@ -267,7 +267,8 @@ fn names(checker: &CompletionRequirement, name: &str) -> bool {
     match checker {
         CompletionRequirement::Files(_)
         | CompletionRequirement::Command { .. }
-        | CompletionRequirement::Clean => false,
+        | CompletionRequirement::Clean
+        | CompletionRequirement::DocsUpdated => false,
         CompletionRequirement::All(parts) | CompletionRequirement::Any(parts) => {
             parts.iter().any(|part| names(part, name))
         }

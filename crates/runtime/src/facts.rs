@@ -7,6 +7,7 @@
 
 mod files;
 mod gather;
+mod guard_files;
 mod links;
 mod machine;
 mod missing_paths;

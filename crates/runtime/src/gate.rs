@@ -20,6 +20,7 @@ use jackline_engine::{
 };
 use jackline_journal::JournalNote;
 
+use crate::adapter_tools::AdapterTools;
 use crate::answer::{DeferredWork, RuntimeAnswer};
 use crate::notify::PersonNotification;
 use crate::runtime::{EventRequest, Runtime};
@@ -108,6 +109,11 @@ impl Gate {
     pub fn with_deferred_saving(mut self) -> Self {
         self.runtime = self.runtime.with_deferred_saving();
         self
+    }
+
+    /// Replaces the tools that the adapter knows.
+    pub fn set_tools(&mut self, tools: AdapterTools) {
+        self.runtime.set_tools(tools);
     }
 
     /// The session.

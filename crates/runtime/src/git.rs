@@ -3,6 +3,10 @@
 //! Asking must change nothing, run no other program and take little time. If `git` gives no answer,
 //! everything counts as unsaved.
 
+mod moved_files;
+mod objects;
+mod prediction;
+
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -14,6 +18,9 @@ use std::time::Duration;
 
 use jackline_engine::facts::GitFact;
 use rustix::fs::{MemfdFlags, memfd_create};
+
+pub(crate) use objects::{hook_state_at, hook_state_of};
+pub(crate) use prediction::AskedFile;
 
 use crate::bounded_child::{BoundedChild, OutputEnd, OutputStream};
 use jackline_host::clock::boot_ms;
@@ -27,8 +34,8 @@ const OUTPUT_BYTES_MAX: usize = 1 << 20;
 /// How much error output is read.
 const ERROR_BYTES_MAX: usize = 4 << 10;
 
-/// Options so that `git` runs no hooks and no monitors, and takes no lock.
-const SAFE_OPTIONS: [&str; 7] = [
+/// Options so that `git` runs no hooks and no monitors, takes no lock, and fetches nothing.
+const SAFE_OPTIONS: [&str; 11] = [
     "--no-optional-locks",
     "-c",
     "core.fsmonitor=false",
@@ -36,6 +43,10 @@ const SAFE_OPTIONS: [&str; 7] = [
     "core.hooksPath=/dev/null",
     "-c",
     "status.relativePaths=false",
+    "-c",
+    "core.quotePath=false",
+    "-c",
+    "protocol.allow=never",
 ];
 
 /// Environment variables that would lead `git` to another repository or change its paths.
@@ -77,6 +88,29 @@ pub fn commit_of(workspace: &Path) -> Option<(String, bool)> {
 pub(crate) struct GitProgram<'a> {
     program: &'a OsStr,
     timeout_ms: u64,
+}
+
+/// A question about a repository with several steps, and when all of them must be answered.
+#[derive(Clone, Copy)]
+pub(crate) struct GitQuestion<'a> {
+    git: &'a GitProgram<'a>,
+    /// The time since boot at which the answer comes too late.
+    until_ms: u64,
+}
+
+impl<'a> GitQuestion<'a> {
+    /// A question that is asked now.
+    pub(crate) fn begin(git: &'a GitProgram<'a>) -> Self {
+        Self { git, until_ms: boot_ms() + git.timeout_ms }
+    }
+
+    /// Runs `git`. `None` if it fails or takes too long.
+    fn run(self, directory: &Path, question: &[&str], input: Stdio) -> Option<Vec<u8>> {
+        let remaining_ms = self.until_ms.saturating_sub(boot_ms());
+        let output = self.git.run(directory, question, input, remaining_ms).ok().flatten()?;
+        let is_whole = output.code == Some(0) && output.output.len() < OUTPUT_BYTES_MAX;
+        is_whole.then_some(output.output)
+    }
 }
 
 impl Default for GitProgram<'_> {
@@ -146,14 +180,10 @@ impl GitProgram<'_> {
         names: &[&Path],
         allowed_ms: u64,
     ) -> io::Result<Vec<OsString>> {
-        let mut question = File::from(memfd_create("names", MemfdFlags::CLOEXEC)?);
-        for name in names {
-            question.write_all(name.as_os_str().as_bytes())?;
-            question.write_all(b"\0")?;
-        }
-        question.rewind()?;
+        let names = names.iter().map(|name| name.as_os_str().as_bytes());
+        let question = input_of(names, b"\0")?;
         let result =
-            self.run(directory, &["check-ignore", "-z", "--stdin"], question.into(), allowed_ms)?;
+            self.run(directory, &["check-ignore", "-z", "--stdin"], question, allowed_ms)?;
         let output =
             result.filter(|result| result.code == Some(0)).map_or_else(Vec::new, |s| s.output);
         Ok(output.split(|byte| *byte == 0).map(|name| OsStr::from_bytes(name).into()).collect())
@@ -172,7 +202,12 @@ impl GitProgram<'_> {
         let mut command = Command::new(self.program);
         command.args(SAFE_OPTIONS).args(question).current_dir(directory);
         command.stdin(input).stdout(stdout).stderr(stderr);
-        command.envs([("GIT_OPTIONAL_LOCKS", "0"), ("GIT_TERMINAL_PROMPT", "0"), ("LC_ALL", "C")]);
+        command.envs([
+            ("GIT_OPTIONAL_LOCKS", "0"),
+            ("GIT_TERMINAL_PROMPT", "0"),
+            ("GIT_NO_LAZY_FETCH", "1"),
+            ("LC_ALL", "C"),
+        ]);
         for name in REMOVED_VARIABLES {
             command.env_remove(name);
         }
@@ -192,6 +227,17 @@ impl GitProgram<'_> {
             error_output: complaint.unwrap_or_default(),
         }))
     }
+}
+
+/// An input for `git`: parts, each with an end mark.
+fn input_of<'n>(parts: impl Iterator<Item = &'n [u8]>, end: &[u8]) -> io::Result<Stdio> {
+    let mut input = File::from(memfd_create("input", MemfdFlags::CLOEXEC)?);
+    for part in parts {
+        input.write_all(part)?;
+        input.write_all(end)?;
+    }
+    input.rewind()?;
+    Ok(input.into())
 }
 
 /// Parses the output of `git status`; `None` if it is not valid.

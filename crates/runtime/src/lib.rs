@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod adapter_tools;
 mod answer;
 mod bounded_child;
 pub mod definitions;
@@ -18,15 +19,18 @@ mod reports;
 pub mod restore;
 mod runtime;
 mod session_definition;
+mod session_process;
 pub mod sessions;
 pub mod spill;
 mod spool;
+pub mod surfaces;
 pub mod unrecorded;
 pub mod verification;
 mod vouched_edits;
 
+pub use adapter_tools::AdapterTools;
 pub use answer::{AnswerKind, DeferredWork, HOW_TO_TURN_OFF, RuntimeAnswer};
-pub use definitions::{Definitions, load_source};
+pub use definitions::{DefinitionError, Definitions, ResolvedDefinition, load_source};
 pub use door::panic_text;
 pub use extensions::{
     CompletionChecker, Extensions, FeedbackProvider, PolicyDecision, ProviderFeedback, ToolPolicy,
@@ -42,6 +46,7 @@ pub use notify::{PersonNotification, deliver};
 pub use redact::{redact, redact_text};
 pub use reports::SAFETY_LOG;
 pub use runtime::{EventRequest, OutputBounds, Runtime, RuntimeFault, SessionRunState};
+pub use session_process::{LEFT_AFTER_MS, was_left};
 pub use sessions::{SelectError, Sessions};
 pub use spool::spool_fault;
 pub use vouched_edits::vouch_for;

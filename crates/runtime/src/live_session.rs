@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::definitions::Definitions;
 use crate::session_definition::{DefinitionIdentity, SessionDefinition};
+use crate::session_process::SessionProcessLock;
 
 /// The saved state of a session, with the identity of its definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,9 +74,31 @@ pub(crate) struct LiveSession {
     pub(crate) opening: Option<OpeningRecord>,
     /// Whether the saved state is older than this one.
     pub(crate) has_unsaved_state: bool,
+    /// The lock that shows that this process works on the session.
+    pub(crate) process_lock: Option<SessionProcessLock>,
 }
 
 impl LiveSession {
+    /// A session with a journal, in the state after the record `head`.
+    fn of_log(
+        log: Box<dyn SessionLog>,
+        id: &SessionId,
+        (session, definition_identity): (Session, DefinitionIdentity),
+        head: Option<JournalHead>,
+    ) -> Self {
+        let (opening, has_unsaved_state, process_lock) = (None, false, None);
+        Self {
+            log,
+            id: id.clone(),
+            session,
+            head,
+            definition_identity,
+            opening,
+            has_unsaved_state,
+            process_lock,
+        }
+    }
+
     /// Loads a session that has a journal. The state may be outdated; it is brought up to date
     /// under the lock.
     pub(crate) fn load(
@@ -89,17 +112,7 @@ impl LiveSession {
             check_session_id(&saved.session, id)?;
             let load = |digest: &Digest| definitions.pinned_definition(digest, log.as_ref());
             if let Some((session, defined)) = saved.restore(load)? {
-                let (id, head) = (id.clone(), Some(head));
-                let (opening, unsaved) = (None, false);
-                return Ok(Some(Self {
-                    log,
-                    id,
-                    session,
-                    head,
-                    definition_identity: defined,
-                    opening,
-                    has_unsaved_state: unsaved,
-                }));
+                return Ok(Some(Self::of_log(log, id, (session, defined), Some(head))));
             }
         }
         let Some(opened) = read_opened(log.as_mut())? else { return Ok(None) };
@@ -107,17 +120,8 @@ impl LiveSession {
         let under = SessionDefinition::opened(&opened, |digest| {
             definitions.pinned_definition(digest, log.as_ref())
         })?;
-        let (session, defined) = (under.new_session(), under.identity);
-        let (head, opening, unsaved) = (None, None, false);
-        let mut live = Self {
-            log,
-            id: id.clone(),
-            session,
-            head,
-            definition_identity: defined,
-            opening,
-            has_unsaved_state: unsaved,
-        };
+        let defined = (under.new_session(), under.identity);
+        let mut live = Self::of_log(log, id, defined, None);
         live.catch_up()?;
         Ok(Some(live))
     }

@@ -154,7 +154,7 @@ impl NotificationQueue {
 fn start_sender(program: &Path, post: &SendJob) -> io::Result<Child> {
     let bytes = serde_json::to_vec(post)?;
     let mut sender = Command::new(program);
-    sender.arg("notify").current_dir("/");
+    sender.arg("gate-notify").current_dir("/");
     sender.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut sender = sender.spawn()?;
     if let Some(mut stdin) = sender.stdin.take() {

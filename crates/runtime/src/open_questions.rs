@@ -5,13 +5,14 @@
 //! stored. Every program that can read the state of the session can compute it. A code is a name
 //! and not a secret: other checks decide who may answer.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jackline_engine::summary::WaitingCall;
-use jackline_engine::{Digest, SessionId, SessionPhase, SessionSummary};
-use jackline_journal::{SessionFilter, Store, StoreError};
+use jackline_engine::{Digest, SessionId, SessionPhase, SessionSummary, Timestamp};
+use jackline_journal::{SessionEntry, SessionFilter, Store, StoreError};
 
 use crate::inspect::load_session;
+use crate::session_process::was_left;
 use jackline_host::clock;
 
 /// The prefix of every code.
@@ -73,6 +74,8 @@ pub struct OpenQuestion {
     pub waiting: WaitingCall,
     /// Whether the session has ended. An answer then takes effect only if the session resumes.
     pub is_session_ended: bool,
+    /// Whether the process that worked on the session is gone, although the session did not end.
+    pub was_session_left: bool,
 }
 
 /// All questions that wait for a person.
@@ -82,6 +85,10 @@ pub struct OpenQuestions {
     pub open: Vec<OpenQuestion>,
     /// The questions of ended sessions.
     pub of_ended_sessions: Vec<OpenQuestion>,
+    /// The questions of sessions whose process is gone.
+    pub of_left_sessions: Vec<OpenQuestion>,
+    /// The questions of open sessions that work elsewhere than in the directory of the list.
+    pub elsewhere: Vec<OpenQuestion>,
     /// Sessions that can't be read, and why.
     pub unreadable: Vec<(String, StoreError)>,
 }
@@ -111,10 +118,17 @@ pub fn is_answerable(summary: &SessionSummary) -> bool {
     summary.is_open()
 }
 
-/// Lists the questions that wait for a person in the sessions of a store.
-pub fn list_open_questions(store: &dyn Store) -> Result<OpenQuestions, StoreError> {
-    let since = clock::now().wall.as_ms().saturating_sub(LISTED_AGE_MS_MAX);
-    let since = jackline_engine::Timestamp::from_ms(since);
+/// Lists the questions that wait for a person in the sessions of a store. `directory` separates the
+/// questions of sessions that work there from the others.
+pub fn list_open_questions(
+    store: &dyn Store,
+    directory: Option<&Path>,
+) -> Result<OpenQuestions, StoreError> {
+    let now = clock::now().wall;
+    let since = Timestamp::from_ms(now.as_ms().saturating_sub(LISTED_AGE_MS_MAX));
+    let here = directory.map(|it| it.canonicalize().unwrap_or_else(|_| it.to_owned()));
+    let is_here =
+        |entry: &SessionEntry| here.as_ref().is_none_or(|here| entry.distance_from(here).is_some());
     let mut asking = OpenQuestions::default();
     for entry in store.list(&SessionFilter { since: Some(since) })? {
         let inspected = load_session(store, &entry)
@@ -130,7 +144,13 @@ pub fn list_open_questions(store: &dyn Store) -> Result<OpenQuestions, StoreErro
             continue;
         }
         let ended = !is_answerable(&summary);
-        let questions = if ended { &mut asking.of_ended_sessions } else { &mut asking.open };
+        let left = !ended && was_left(&entry, now);
+        let questions = match (ended, left) {
+            (true, _) => &mut asking.of_ended_sessions,
+            (false, true) => &mut asking.of_left_sessions,
+            (false, false) if is_here(&entry) => &mut asking.open,
+            (false, false) => &mut asking.elsewhere,
+        };
         // The latest question of a session comes first, because the person saw it last.
         questions.extend(summary.waiting.into_iter().rev().map(|waiting| OpenQuestion {
             code: approval_code(&opened.session, waiting.seq),
@@ -138,6 +158,7 @@ pub fn list_open_questions(store: &dyn Store) -> Result<OpenQuestions, StoreErro
             workspace: opened.place.workspace.as_ref().map(PathBuf::from),
             waiting,
             is_session_ended: ended,
+            was_session_left: left,
         }));
     }
     Ok(asking)
@@ -151,8 +172,10 @@ pub fn find_question(store: &dyn Store, text: &str) -> Result<OpenQuestion, Ques
         let seqs = asked.waiting.earlier.iter().chain([&asked.waiting.seq]);
         seqs.into_iter().any(|seq| approval_code(&asked.session, *seq) == code)
     };
-    let OpenQuestions { open: asked, of_ended_sessions: left, .. } = list_open_questions(store)?;
-    asked.into_iter().chain(left).find(is_it).ok_or(QuestionError::UnknownCode(code))
+    let OpenQuestions { open, of_ended_sessions, of_left_sessions, elsewhere, .. } =
+        list_open_questions(store, None)?;
+    let all = [open, elsewhere, of_left_sessions, of_ended_sessions];
+    all.into_iter().flatten().find(is_it).ok_or(QuestionError::UnknownCode(code))
 }
 
 /// Cuts the user's text to a length that fits into a message.

@@ -12,6 +12,7 @@ mod outbox;
 mod pending_notes;
 mod record;
 mod reports;
+mod result_pages;
 mod session_cache;
 mod settings;
 mod views;

@@ -43,6 +43,30 @@ impl<S: Store> Sessions<S> {
         self.store.list(&SessionFilter::default())
     }
 
+    /// The sessions of `directory`, or else of its nearest parent with sessions, the latest first.
+    pub fn list_near(&self, directory: &Path) -> Result<Vec<SessionEntry>, SelectError> {
+        let (here, near) = self.by_distance(directory)?;
+        let nearest = near.first().map(|(distance, _)| *distance);
+        let nearest = nearest.ok_or(SelectError::NoneHere(here))?;
+        let is_nearest = |(distance, _): &(usize, SessionEntry)| *distance == nearest;
+        Ok(near.into_iter().take_while(is_nearest).map(|(_, entry)| entry).collect())
+    }
+
+    /// The sessions whose workspace contains `directory`, the nearest workspace first, and the
+    /// canonical path of the directory. Of two sessions at the same distance, the latest comes
+    /// first, because the sort is stable.
+    fn by_distance(
+        &self,
+        directory: &Path,
+    ) -> Result<(PathBuf, Vec<(usize, SessionEntry)>), StoreError> {
+        let here = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+        let distance = |entry: SessionEntry| Some((entry.distance_from(&here)?, entry));
+        let mut near: Vec<(usize, SessionEntry)> =
+            self.list()?.into_iter().filter_map(distance).collect();
+        near.sort_by_key(|(distance, _)| *distance);
+        Ok((here, near))
+    }
+
     /// The sub-sessions of a session, the latest first.
     pub fn sub_sessions(
         &self,
@@ -63,13 +87,8 @@ impl<S: Store> Sessions<S> {
         directory: &Path,
     ) -> Result<SessionEntry, SelectError> {
         let Some(name) = name else {
-            let here = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-            let near = |entry: SessionEntry| Some((entry.distance_from(&here)?, entry));
-            let mut all: Vec<(usize, SessionEntry)> =
-                self.list()?.into_iter().filter_map(near).collect();
-            // The sort is stable: of two sessions at the same distance, the latest comes first.
-            all.sort_by_key(|(distance, _)| *distance);
-            let all: Vec<SessionEntry> = all.into_iter().map(|(_, entry)| entry).collect();
+            let (here, near) = self.by_distance(directory)?;
+            let all: Vec<SessionEntry> = near.into_iter().map(|(_, entry)| entry).collect();
             let at = all.iter().position(|entry| !is_sub_session(entry, &all)).unwrap_or_default();
             return all.into_iter().nth(at).ok_or(SelectError::NoneHere(here));
         };

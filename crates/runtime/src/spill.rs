@@ -9,13 +9,11 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use jackline_engine::output_page::first_part;
 use jackline_journal::{StoreError, write_private};
 
 /// The largest total size; the oldest files are removed first.
 const BYTES_MAX: u64 = 256 << 20;
-
-/// A page ends at the end of a line if that line ends in the last quarter of the page.
-const LINE_END_PART: usize = 4;
 
 /// The output files of one session.
 #[derive(Debug)]
@@ -182,19 +180,6 @@ impl Spill {
 
     fn path(&self, number: u64) -> PathBuf {
         self.directory.join(format!("{number}.txt"))
-    }
-}
-
-/// The first part of a text. It ends at a character, and at the end of a line if that costs little.
-pub fn first_part(text: &str, most: usize) -> &str {
-    if text.len() <= most {
-        return text;
-    }
-    let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    let part = text.get(..end).unwrap_or_default();
-    match part.rfind('\n') {
-        Some(line) if line + 1 >= most - most / LINE_END_PART => part.get(..=line).unwrap_or(part),
-        _ => part,
     }
 }
 

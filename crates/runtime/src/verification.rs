@@ -122,7 +122,7 @@ impl VerificationRunner {
     ) -> io::Result<()> {
         let Some(task) = claim(check, directory)? else { return Ok(()) };
         let mut supervisor = Command::new(program);
-        supervisor.arg("verification").arg(directory.canonicalize()?).current_dir("/");
+        supervisor.arg("gate-verification").arg(directory.canonicalize()?).current_dir("/");
         supervisor.stdin(task).stdout(Stdio::null()).stderr(Stdio::null());
         let mut supervisor = match supervisor.spawn() {
             Ok(supervisor) => supervisor,
@@ -426,7 +426,7 @@ mod tests {
             timeout_seconds: 5,
         };
         assert_eq!(serde_json::from_slice::<VerificationTask>(&read).unwrap(), task);
-        assert_eq!(fs::read(place.directory().join("words")).unwrap(), b"verification\n");
+        assert_eq!(fs::read(place.directory().join("words")).unwrap(), b"gate-verification\n");
         assert_eq!(fs::read_dir(place.checks()).unwrap().count(), 1);
     }
 

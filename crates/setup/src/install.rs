@@ -8,11 +8,13 @@ mod apply_plan;
 mod diff;
 mod exclude;
 mod ledger;
+mod leftovers;
 pub(crate) mod mcp_servers;
 mod plan;
 mod removal;
 mod replace_file;
 mod servers;
+mod summary;
 mod template;
 
 use std::io;
@@ -27,11 +29,12 @@ use jackline_clients::{CLIENTS, Client};
 
 pub use apply_plan::{WrittenFile, apply_plan};
 pub use diff::{DiffLine, diff};
+pub use leftovers::{Leftover, LeftoverKind, leftovers, remove_leftovers};
 pub use mcp_servers::{CanConnect, RemoteSelection};
 pub use plan::{plan, quoted_program, settings_of_project};
 pub use removal::plan_removal;
 pub use servers::{plan_unwrapping, plan_wrapping};
-pub use template::DEFINITION;
+pub use summary::summarize;
 
 pub(crate) use plan::has_own_hooks;
 
@@ -42,6 +45,8 @@ pub struct InstallRequest {
     pub clients: Vec<&'static Client>,
     /// The scope of the installation.
     pub scope: InstallScope,
+    /// The role that the hooks give the agent; nothing to keep the installed one.
+    pub role: Option<String>,
     /// The current directory.
     pub directory: PathBuf,
     /// The path of this program.
@@ -54,6 +59,13 @@ pub struct InstallRequest {
     pub remote_servers: RemoteSelection,
     /// Whether the proxy can connect to a remote MCP server.
     pub can_connect: CanConnect,
+}
+
+impl InstallRequest {
+    /// Whether the person means this client.
+    pub(crate) fn covers(&self, client: &Client) -> bool {
+        self.clients.is_empty() || self.clients.iter().any(|named| named.id == client.id)
+    }
 }
 
 /// A client on this machine.
@@ -153,8 +165,9 @@ pub enum InstallError {
     Location(#[from] LocationError),
     /// There are no servers to wrap.
     #[error(
-        "there are no MCP servers in `{}`, so there is nothing to wrap; use `--local` or `--user` \
-         for the servers in your own settings", path.display()
+        "there are no MCP servers in `{}`, so there is nothing to wrap; without a flag, `init \
+         --mcp` wraps your own servers of this project, with `--user` those of all your projects, \
+         with `--shared` those in the file that the project shares", path.display()
     )]
     NoServers {
         /// The file.

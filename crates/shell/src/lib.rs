@@ -28,6 +28,7 @@ mod compound_command;
 mod continued_lines;
 mod created_files;
 mod expansions;
+mod git_command;
 mod limits;
 mod nested_texts;
 mod parameter_operators;
@@ -45,6 +46,7 @@ mod word_scanner;
 
 use alloc::vec::Vec;
 
+pub use git_command::GitCommand;
 pub use limits::{
     BRACE_WORDS_MAX, COMMANDS_MAX, LINE_BYTES_MAX, LOOP_ITEMS_MAX, NESTED_TEXTS_MAX,
     NESTING_DEPTH_MAX, WORDS_MAX,

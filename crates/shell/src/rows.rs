@@ -25,6 +25,8 @@ use self::option_lists::{
 };
 use crate::command_context::CommandContext;
 
+pub(crate) use git::OPTIONS as GIT_OPTIONS;
+
 /// One program.
 pub(crate) struct ProgramRow {
     /// The base name of the program.

@@ -177,6 +177,8 @@ pub enum OpaqueReason {
     TooDeep,
     /// More words or commands than we follow.
     TooMany,
+    /// A function that starts itself again in a further process, under no condition.
+    StartsItself,
     /// The program name is an expansion or a pattern.
     UnknownProgram,
     /// An argument with an unknown value could be an option that changes what the

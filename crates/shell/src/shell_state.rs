@@ -55,6 +55,16 @@ pub(crate) struct ShellFunction {
     pub(crate) is_certain: bool,
 }
 
+/// A call of a function, whose body is being walked.
+#[derive(Debug, Clone)]
+pub(crate) struct FunctionCall {
+    pub(crate) function: ShellFunction,
+    /// How many conditions and loops decide whether it is called.
+    pub(crate) condition_depth: u32,
+    /// How many processes are between the line and the call.
+    pub(crate) process_depth: u32,
+}
+
 impl ShellState {
     /// A state that no branch reaches. Joining it with another state gives the other one.
     pub(crate) fn unreachable() -> Self {

@@ -15,7 +15,7 @@ use crate::shell_line::{
     ExitEvidence, LineSpan, OpaqueReason, ShellCommand, ShellOpaquePart, ShellWord, WordKind,
     WorkingDir,
 };
-use crate::shell_state::{ShellFunction, ShellState};
+use crate::shell_state::{FunctionCall, ShellFunction, ShellState};
 use crate::syntax_tree::{ArenaId, NONE, NodeKind, NodeLink, SyntaxNode, SyntaxTree, to_u32};
 use crate::word_expansion::Expander;
 
@@ -74,7 +74,9 @@ pub(crate) struct SharedWalkState {
     pub(crate) has_trap: bool,
     pub(crate) unrolled_rounds: usize,
     /// The functions whose bodies are being walked, outermost first.
-    pub(crate) call_stack: Vec<ShellFunction>,
+    pub(crate) call_stack: Vec<FunctionCall>,
+    /// How many parts of pipes and background commands we are inside: each is a process.
+    pub(crate) process_depth: u32,
     /// The state at the `return`s of the current function, joined.
     pub(crate) returned_state: Option<ShellState>,
     /// How many loops of the current function we are inside.
@@ -201,7 +203,9 @@ impl<'a> ShellWalk<'a> {
             }
             NodeKind::Pipe { first } => self.walk_pipe(tree, first, exit),
             NodeKind::Background { body } | NodeKind::Coproc { body } => {
+                self.shared.process_depth += 1;
                 self.walk_subshell(tree, body, ExitProof::LOST);
+                self.shared.process_depth -= 1;
             }
             NodeKind::Not { body } => {
                 let (then, otherwise) = self.walk_condition(tree, body, ExitProof::LOST);
@@ -361,6 +365,7 @@ impl<'a> ShellWalk<'a> {
         self.stdin = outer.clone();
         self.passed_file = None;
         let shown = self.prints_to_line_output;
+        self.shared.process_depth += 1;
         for (id, node) in tree.siblings(first) {
             let status = match (node.next == NONE, before.pipefail) {
                 (true, false) => exit,
@@ -380,6 +385,7 @@ impl<'a> ShellWalk<'a> {
             self.stdin = self.output.take().filter(|_| single).unwrap_or(StreamContent::Unknown);
             self.state = before.clone();
         }
+        self.shared.process_depth -= 1;
         (self.passed_file, self.piped_file) = (None, None);
         self.prints_to_line_output = shown;
         self.stdin = outer;

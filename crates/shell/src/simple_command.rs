@@ -12,7 +12,7 @@ use crate::rows;
 use crate::shell_line::{
     FileEffect, LineSpan, OpaqueReason, ShellCommand, ShellWord, WordKind, WorkingDir, base_name,
 };
-use crate::shell_state::{ShellFunction, ShellState};
+use crate::shell_state::{FunctionCall, ShellFunction, ShellState};
 use crate::shell_walk::{ExitProof, ShellWalk, StreamContent};
 use crate::syntax_tree::{
     ARRAY, ASSIGNS, ArenaId, ExpansionKind, NONE, RawWord, SyntaxNode, SyntaxTree, to_u32,
@@ -270,12 +270,18 @@ impl<'a> ShellWalk<'a> {
             .cloned()
             .collect();
         let Some(sure) = named.last().map(|function| function.is_certain) else { return false };
-        if named.iter().any(|function| self.is_calling(function)) {
+        if let Some(call) = named.iter().find_map(|function| self.running_call(function)) {
             // We follow a recursive function once, not into further rounds.
+            let is_certain = call.condition_depth == self.shared.condition_depth;
+            let reason = if is_certain && call.process_depth < self.shared.process_depth {
+                OpaqueReason::StartsItself
+            } else {
+                OpaqueReason::TooDeep
+            };
             let index = self.push_command(words.to_vec(), effects.to_vec(), ExitProof::LOST, span);
             self.state.forget_variables();
             self.state.dir = WorkingDir::Unknown;
-            self.add_opaque(OpaqueReason::TooDeep, Cow::Owned(path.into()), index);
+            self.add_opaque(reason, Cow::Owned(path.into()), index);
             return sure;
         }
         if !effects.is_empty() {
@@ -294,7 +300,7 @@ impl<'a> ShellWalk<'a> {
             self.shared.uncalled_functions.retain(|other| *other != function);
             let returned = self.shared.returned_state.take();
             let loops = core::mem::take(&mut self.shared.loop_depth);
-            self.shared.call_stack.push(function.clone());
+            self.enter_function(function.clone());
             self.walk_owned_text(&function.body, function.body_start, span, exit);
             self.shared.call_stack.pop();
             self.shared.loop_depth = loops;
@@ -311,9 +317,19 @@ impl<'a> ShellWalk<'a> {
         sure
     }
 
-    fn is_calling(&self, function: &ShellFunction) -> bool {
-        let calling = &self.shared.call_stack;
-        calling.iter().any(|other| other.name == function.name && other.body == function.body)
+    /// Remembers that the body of a function is being walked.
+    fn enter_function(&mut self, function: ShellFunction) {
+        let (condition_depth, process_depth) =
+            (self.shared.condition_depth, self.shared.process_depth);
+        self.shared.call_stack.push(FunctionCall { function, condition_depth, process_depth });
+    }
+
+    /// The call of a function whose body is being walked.
+    fn running_call(&self, function: &ShellFunction) -> Option<&FunctionCall> {
+        let is_same = |call: &&FunctionCall| {
+            call.function.name == function.name && call.function.body == function.body
+        };
+        self.shared.call_stack.iter().find(is_same)
     }
 
     /// Walks the functions the line defines but does not call: a trap or a script
@@ -323,7 +339,7 @@ impl<'a> ShellWalk<'a> {
         while let Some(function) = self.shared.uncalled_functions.pop() {
             let around = self.enclosing_span;
             self.state.positional = None;
-            self.shared.call_stack.push(function.clone());
+            self.enter_function(function.clone());
             self.walk_owned_text(&function.body, function.body_start, around, ExitProof::LOST);
             self.shared.call_stack.pop();
         }

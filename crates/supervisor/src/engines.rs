@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use jackline_engine::ClientId;
 use jackline_engine::definition::{ModelChoice, ModelKind, ModelOccasion as When, ModelProvider};
+use jackline_engine::summary::PauseCause;
 use jackline_model::scripted::ModelScript;
 use jackline_model::{LocalModelSpec, ModelErrorKind, Provider};
 
 use crate::run::RunError;
 use crate::run_task_reader::{SCRIPTED_WINDOW, TIMEOUT_SECONDS};
 
-pub(crate) use engine_chain::EngineChain;
+pub(crate) use engine_chain::{EngineChain, FirstEngine};
 
 /// An engine: a model or an agent program that can work on a task.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,6 +97,28 @@ impl EngineChangeReason {
             Self::Cost => "cost",
             Self::Return => "return",
         }
+    }
+
+    /// The reason to replace an engine whose session is paused for this cause, if another engine
+    /// can help.
+    pub(crate) fn of_pause(cause: PauseCause) -> Option<Self> {
+        match cause {
+            PauseCause::Loop | PauseCause::NoProgress => Some(Self::Blocked),
+            PauseCause::StopEvents => Some(Self::StopEvents),
+            PauseCause::Verification => Some(Self::Verification),
+            PauseCause::Context => Some(Self::Context),
+            PauseCause::BrokenCheck
+            | PauseCause::Person
+            | PauseCause::Protected
+            | PauseCause::Checkpoint => None,
+        }
+    }
+
+    /// Whether an engine that was replaced for this reason was stuck. `word` is the JSON word of
+    /// the reason.
+    pub(crate) fn was_stuck(word: &str) -> bool {
+        let stuck = [Self::StopEvents, Self::Verification, Self::Context, Self::Blocked];
+        stuck.iter().any(|reason| reason.as_str() == word)
     }
 
     /// Whether the engine that is replaced had an open question without an answer. `word` is the
@@ -214,11 +237,11 @@ impl EngineSpec {
             EngineChangeReason::Failed(ModelErrorKind::Network | ModelErrorKind::Timeout) => {
                 &[When::Overload, When::Offline][..]
             }
-            EngineChangeReason::Failed(_)
-            | EngineChangeReason::StopEvents
-            | EngineChangeReason::Verification => &[When::Overload],
+            EngineChangeReason::Failed(_) => &[When::Overload],
             EngineChangeReason::Cost => &[When::Cost],
-            EngineChangeReason::Context
+            EngineChangeReason::StopEvents
+            | EngineChangeReason::Verification
+            | EngineChangeReason::Context
             | EngineChangeReason::Blocked
             | EngineChangeReason::Return => return true,
         };

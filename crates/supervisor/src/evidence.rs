@@ -1,27 +1,17 @@
 //! What a person can check after a run: verdict counts, changed files, tests and costs.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
-use std::time::SystemTime;
 
-use jackline_engine::SessionSummary;
+use jackline_attempt::GuardrailCause;
 use jackline_engine::summary::TestsPassing;
-use jackline_journal::{
-    JournalLine, JournalProblemKind, StoreError, Verifier, parse_record, write_private,
-};
-use serde::{Deserialize, Serialize};
+use jackline_engine::verdict::ViolationSubtype;
+use jackline_engine::{Decision, EventKind, SessionSummary, Verdict};
+use jackline_journal::{JournalLine, JournalProblemKind, StoreError, Verifier, parse_record};
+use serde::Serialize;
 
 use crate::run_journal::RunJournal;
-
-/// Directories whose files are not listed.
-const SKIPPED: [&str; 6] = [".git", ".jackline", "target", "node_modules", ".venv", "__pycache__"];
-
-/// How many files are stamped at most.
-const FILES_MAX: usize = 20_000;
-
-/// The file with the file stamps from the start of the run.
-const STAMPS_FILE: &str = "before.json";
+use crate::workspace_stamps::WorkspaceStamps;
 
 /// What a person can check after a run.
 #[expect(clippy::struct_excessive_bools, reason = "each field answers a question of its own")]
@@ -32,7 +22,7 @@ pub struct Evidence {
     /// How many enforced violations of each kind the journal contains.
     #[serde(rename = "objections")]
     pub violations: BTreeMap<String, u64>,
-    /// Whether code was changed, or any file by a program without hooks.
+    /// Whether code was changed.
     pub code_modified: bool,
     /// Whether tests ran after the last change.
     pub tests_run: bool,
@@ -56,81 +46,21 @@ pub struct Evidence {
     pub cost_micros: Option<u64>,
     /// How long the run took.
     pub elapsed_ms: u64,
+    /// What the guards objected to, for the outcome.
+    #[serde(skip)]
+    pub(crate) objections: Objections,
     /// The first finding, if the journal was changed.
     #[serde(skip)]
     pub(crate) tampered: Option<String>,
 }
 
-/// The stamps of files: size and modification time.
-#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct WorkspaceStamps {
-    files: BTreeMap<String, (u64, u128)>,
-    cut: bool,
-}
-
-impl WorkspaceStamps {
-    /// Stamps the files of a workspace.
-    pub(crate) fn scan(workspace: &Path) -> Self {
-        let mut looks = Self::default();
-        looks.walk(workspace, workspace);
-        looks
-    }
-
-    /// Saves the stamps of the start, for a process that resumes the run.
-    pub(crate) fn save(&self, directory: &Path) {
-        // Without the file, only the list of changed files is missing.
-        if let Ok(bytes) = serde_json::to_vec(self) {
-            let _ = write_private(&directory.join(STAMPS_FILE), &bytes);
-        }
-    }
-
-    pub(crate) fn load(directory: &Path) -> Option<Self> {
-        serde_json::from_slice(&fs::read(directory.join(STAMPS_FILE)).ok()?).ok()
-    }
-
-    fn walk(&mut self, root: &Path, directory: &Path) {
-        let Ok(entries) = fs::read_dir(directory) else { return };
-        for entry in entries.flatten() {
-            if self.files.len() >= FILES_MAX {
-                self.cut = true;
-                return;
-            }
-            let name = entry.file_name();
-            let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() {
-                if !SKIPPED.iter().any(|skipped| name == **skipped) {
-                    self.walk(root, &entry.path());
-                }
-                continue;
-            }
-            let Ok(metadata) = entry.metadata() else { continue };
-            let path = entry.path();
-            let path = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-            let time = metadata.modified().ok();
-            let time = time.and_then(|time| time.duration_since(SystemTime::UNIX_EPOCH).ok());
-            self.files.insert(path, (metadata.len(), time.map_or(0, |time| time.as_nanos())));
-        }
-    }
-
-    /// How many files have a different stamp. `None` if there is no change, because a skipped file
-    /// may have changed.
-    pub(crate) fn changed_since(&self, workspace: &Path) -> Option<u64> {
-        let changed = self.changed(&Self::scan(workspace)).len() as u64;
-        (changed > 0).then_some(changed)
-    }
-
-    /// The files that differ.
-    fn changed(&self, after: &Self) -> Vec<String> {
-        let other = |(path, look): (&String, &(u64, u128)), than: &Self| {
-            (than.files.get(path) != Some(look)).then(|| path.clone())
-        };
-        let mut changed: Vec<String> =
-            after.files.iter().filter_map(|entry| other(entry, self)).collect();
-        let gone = self.files.keys().filter(|path| !after.files.contains_key(*path));
-        changed.extend(gone.cloned());
-        changed.sort();
-        changed
-    }
+/// What the guards objected to in a session.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Objections {
+    /// The last enforced violation.
+    pub(crate) last: Option<GuardrailCause>,
+    /// How many stops were refused, so that the agent tried again.
+    pub(crate) refused_stops: u32,
 }
 
 /// What the driver of a run knows and the journal does not record.
@@ -156,12 +86,10 @@ impl Evidence {
         if let Some(before) = before {
             let after = WorkspaceStamps::scan(workspace);
             evidence.files_changed = before.changed(&after);
-            evidence.files_cut = before.cut || after.cut;
+            evidence.files_cut = before.is_cut() || after.is_cut();
         }
         if let Some(summary) = summary {
-            // The guards see no calls of a program without hooks, but its files show the changes.
-            let is_unseen = unrecorded.has_unreported_usage && !evidence.files_changed.is_empty();
-            evidence.code_modified = summary.dirty_bits.code_modified || is_unseen;
+            evidence.code_modified = summary.dirty_bits.code_modified;
             evidence.tests_run = summary.dirty_bits.tests_run;
             evidence.tests_passing = summary.dirty_bits.tests_passing;
             evidence.iterations_ended = summary.progress.iteration_count;
@@ -188,7 +116,8 @@ impl Evidence {
             if verifier.check_line(line)
                 && let JournalLine::Event(record) = parse_record(line)?
             {
-                self.count(record.as_record().verdict);
+                let record = record.as_record();
+                self.count(&record.event.kind, record.verdict);
             }
             Ok::<_, StoreError>(())
         })?;
@@ -198,10 +127,18 @@ impl Evidence {
         Ok(first.map(|it| format!("record {}: {}", it.record, it.reason)))
     }
 
-    fn count(&mut self, verdict: &jackline_engine::Verdict) {
+    fn count(&mut self, kind: &EventKind, verdict: &Verdict) {
         *self.verdicts.entry(verdict.decision.as_str().to_owned()).or_default() += 1;
         for violation in verdict.violations.iter().filter(|it| it.enforced) {
+            let (class, subtype) = (violation.class, violation.subtype.to_string());
+            self.objections.last = Some(GuardrailCause { class, subtype });
             *self.violations.entry(violation.subtype.to_string()).or_default() += 1;
+        }
+        let is_refused = verdict.is_enforced(Decision::Deny);
+        let mut violations = verdict.violations.iter();
+        let is_waiting = violations.any(|it| it.subtype == ViolationSubtype::VerificationRunning);
+        if matches!(kind, EventKind::StopProposed(_)) && is_refused && !is_waiting {
+            self.objections.refused_stops += 1;
         }
     }
 }

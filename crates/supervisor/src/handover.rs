@@ -36,9 +36,10 @@ pub(crate) fn handover_prompt(
 }
 
 /// Asks the new engine for a plan before it calls anything.
-pub(crate) fn plan_request(reason: &str) -> String {
+pub(crate) fn plan_request(reason: &str, problem: Option<&str>) -> String {
+    let problem = problem.map_or_else(String::new, |problem| format!(": {problem}"));
     format!(
-        "The agent before you made no progress ({reason}). Before you call a tool, write down in a few lines why \
+        "The agent before you made no progress ({reason}){problem}. Before you call a tool, write down in a few lines why \
          that happened, and a plan that takes a different approach. Then follow your plan."
     )
 }

@@ -28,10 +28,11 @@ mod transcript;
 mod undo_recorder;
 mod waiting;
 mod worker;
+mod workspace_stamps;
 
 pub use engines::{EngineKind, EngineSpec, RemoteModel};
 pub use evidence::Evidence;
-pub use run::{RunError, RunOptions, RunReport, not_completed_outcome, run};
+pub use run::{RunError, RunOptions, RunReport, run};
 pub use run_event::{RunEvent, WaitReason};
 pub use run_record::{RUN_SESSION_PREFIX, RunRecord, is_driven};
 pub use run_task::{ActionMode, RunTask};

@@ -16,7 +16,7 @@ use jackline_model::{
     ToolDeclaration,
 };
 use jackline_runtime::{CallPermit, CallResult, CallRuling, ProposedCall, StopRuling};
-use jackline_workspace::{ShownContent, Workspace};
+use jackline_workspace::{ShownContent, ToolError, Workspace};
 use serde_json::Value;
 
 use crate::conversation::{BYTES_PER_TOKEN, Conversation};
@@ -57,8 +57,8 @@ pub(crate) enum IterationEnd {
     },
     /// The agent wants to stop, and the guards refused it.
     StopRefused {
-        /// How many calls it proposed before.
-        calls: u32,
+        /// Whether the conversation has to restart.
+        full: bool,
     },
     /// All programs of the iteration failed and were undone.
     Exhausted {
@@ -165,7 +165,7 @@ impl ModelLoop<'_> {
             }
             cut_off = 0;
             if said.calls.is_empty() {
-                return self.propose_stop_of(front, &said, calls);
+                return self.propose_stop_of(front, &said, full);
             }
             let (results, held) = self.run_calls(front, &said.calls, refusal.as_ref());
             calls += u32::try_from(said.calls.len()).unwrap_or(u32::MAX);
@@ -315,16 +315,28 @@ impl ModelLoop<'_> {
         &mut self,
         front: &mut RunFront<'_>,
         said: &AssistantMessage,
-        calls: u32,
+        full: bool,
     ) -> IterationEnd {
         match propose_stop(front, &said.text) {
             StopOutcome::Allowed(counts_as) => IterationEnd::done_with_text(counts_as, &said.text),
             StopOutcome::Interrupted => IterationEnd::Interrupted,
-            StopOutcome::Refused(text) => match self.add_user_text(text) {
-                Ok(()) => IterationEnd::StopRefused { calls },
-                Err(error) => IterationEnd::NotSaved(error),
-            },
+            StopOutcome::Refused(text) => self.end_refused_stop(front, text, full),
         }
+    }
+
+    /// Ends an iteration whose stop was refused. A new conversation must have the reason, too.
+    pub(crate) fn end_refused_stop(
+        &mut self,
+        front: &RunFront<'_>,
+        text: String,
+        full: bool,
+    ) -> IterationEnd {
+        if full {
+            front.add_text(text);
+        } else if let Err(error) = self.add_user_text(text) {
+            return IterationEnd::NotSaved(error);
+        }
+        IterationEnd::StopRefused { full }
     }
 
     /// Runs the calls of one answer. Returns the results, and whether the session is paused or
@@ -428,9 +440,11 @@ impl ModelLoop<'_> {
         name: &str,
         arguments: &Value,
     ) -> (CallResult, String, bool) {
-        let known = self.tools.iter().any(|tool| tool.name == name);
-        // A tool that the task does not offer gets the same error as one that does not exist.
-        let name = if known { name } else { "" };
+        let offered: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
+        if !offered.contains(&name) {
+            // Guards that only observe permit such a call.
+            return failed_call(number, ToolError::unknown_tool(name, &offered).render_text());
+        }
         let mut note = |reason: String| front.note_fault(FaultKind::Undo, reason);
         let call = || self.workspace.call(name, arguments);
         match self.undo_recorder.record_around(name, arguments, &mut note, call) {

@@ -135,7 +135,6 @@ impl<'w> ProgramLoop<'w> {
     ) -> IterationEnd {
         self.last_failure = None;
         let defined = front.definition().unwrap_or_else(|| Arc::clone(&own.definition));
-        let before = proposed_calls(front);
         let gate = front.gate();
         let (called, ended, full) = {
             let front = RefCell::new(&mut *front);
@@ -172,11 +171,7 @@ impl<'w> ProgramLoop<'w> {
         match propose_stop(front, &value_text(value)) {
             StopOutcome::Allowed(counts_as) => IterationEnd::done(counts_as, called.outcome),
             StopOutcome::Interrupted => IterationEnd::Interrupted,
-            StopOutcome::Refused(text) => {
-                let calls = proposed_calls(front).saturating_sub(before);
-                let calls = u32::try_from(calls).unwrap_or(u32::MAX);
-                end_if_saved(own.add_user_text(text), IterationEnd::StopRefused { calls })
-            }
+            StopOutcome::Refused(text) => own.end_refused_stop(front, text, full),
         }
     }
 
@@ -271,10 +266,6 @@ impl RunAuthor<'_, '_, '_, '_, '_> {
         self.iteration_end = Some(ended);
         ModelError::new(ModelErrorKind::Cancelled, message)
     }
-}
-
-fn proposed_calls(front: &mut RunFront<'_>) -> u64 {
-    front.summary().map_or(0, |summary| summary.invocations.proposed)
 }
 
 /// The given end, or `NotSaved` if the conversation could not be saved.

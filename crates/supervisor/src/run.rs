@@ -4,31 +4,32 @@ mod driver;
 mod engine_connect;
 mod program_check;
 mod run_error;
+mod run_outcome;
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use jackline_attempt::{InternalOutcome, OutcomeError, PublicOutcome, egress};
+use jackline_attempt::{InternalOutcome, PublicOutcome};
 use jackline_engine::event::PromptSource;
 use jackline_engine::verdict::{SafetyAction, SafetyKind, SessionStop};
-use jackline_engine::{ClientId, Digest, SessionId, SessionStarted, StopCode, Timestamp};
+use jackline_engine::{ClientId, Decision, Digest, SessionId, SessionStarted, Timestamp};
 use jackline_host::HostAccess;
 use jackline_host::clock::now;
 use jackline_host::worker::WorkerProgram;
 use jackline_journal::FileStore;
 use jackline_model::ToolDeclaration;
-use jackline_runtime::{Definitions, Gate, GateAnswer, Runtime};
+use jackline_runtime::{AdapterTools, Definitions, Gate, GateAnswer, Runtime};
 use jackline_sandbox_host::{ProgramCancel, Sandbox, WorkerPool};
 use jackline_task::{CallEnvironment, new_session_name};
 use jackline_workspace::shell::CancelSignal;
 use jackline_workspace::{Workspace, WorkspaceError, WorkspaceLimits};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::conversation::Conversation;
 use crate::engines::{EngineChain, EngineSpec};
-use crate::evidence::{Evidence, WorkspaceStamps};
+use crate::evidence::Evidence;
 use crate::model_loop::ModelLoop;
 use crate::program_loop::ProgramLoop;
 use crate::reply_listener::ToolSchemas;
@@ -41,15 +42,14 @@ use crate::run_task::{ActionMode, RunTask};
 use crate::stop_signals::StopSignals;
 use crate::undo_recorder::UndoRecorder;
 use crate::worker;
+use crate::workspace_stamps::{StampsFile, WorkspaceStamps};
 use driver::RunDriver;
+use run_outcome::RunEnd;
 
 pub use run_error::RunError;
 
 /// The client name in the journals of runs.
 pub(crate) const CLIENT: &str = "run";
-
-/// The role of an agent if none is named.
-const ROLE_DEFAULT: &str = "developer";
 
 /// The request parameters of models. They are part of the identity of an agent.
 const MODEL_PARAMETERS: &str = "output_tokens_max=16000";
@@ -128,10 +128,11 @@ fn session_name(opening: &RunOptions) -> String {
 /// Returns the file stamps of the workspace from the start of the run.
 fn stamps_at_start(opening: &RunOptions, directory: &Path) -> Option<WorkspaceStamps> {
     if opening.resumed.is_some() {
-        return WorkspaceStamps::load(directory);
+        return WorkspaceStamps::load(directory, StampsFile::RunStart);
     }
     let stamps = WorkspaceStamps::scan(&opening.workspace);
-    stamps.save(directory);
+    // Without the file, only the list of changed files is missing.
+    let _ = stamps.save(directory, StampsFile::RunStart);
     Some(stamps)
 }
 
@@ -186,7 +187,7 @@ pub fn run(
 
     let tools = model_tools(task);
     let mut runtime = Runtime::new(opening.store.clone(), definitions, root.clone())
-        .with_known_tools(tools.iter().map(|tool| tool.name.clone()).collect())
+        .with_tools(known_tools(&tools, task.action_mode))
         .with_deadline(opening.deadline);
     if let Some(program) = &opening.program {
         runtime = runtime.with_verifier(program.clone()).with_notifier(program.clone());
@@ -223,6 +224,7 @@ pub fn run(
         role: opening.role.as_ref().or(begun.role.as_ref()).or(task.role.as_ref()),
     };
     let approved = start_session(&mut front, task, &chain, shown, &agent, (&opening, &history))?;
+    worker::report_unseen_changes(&mut front, &root, &directory)?;
     let schemas = Arc::new(ToolSchemas::for_tools(defined, &tools));
     let own = ModelLoop {
         workspace: &workspace,
@@ -236,15 +238,32 @@ pub fn run(
     };
     let mut driver = RunDriver::new(task, &opening, front, chain, (own, programs, worker), history);
     let answer = if approved { driver.drive()? } else { driver.end_unapproved() };
+    finish_run(driver, answer, &journal, before.as_ref(), root)
+}
+
+/// Makes the report of a run that has ended or was suspended.
+fn finish_run(
+    mut driver: RunDriver<'_, '_>,
+    answer: Option<InternalOutcome>,
+    journal: &RunJournal,
+    before: Option<&WorkspaceStamps>,
+    workspace: PathBuf,
+) -> Result<RunReport, RunError> {
+    let session = journal.session_id().to_string();
     let (stop, left) = driver.take_result();
-    let summary = driver.summary();
-    let unrecorded = driver.unrecorded();
-    let evidence = Evidence::gather(&journal, summary.as_ref(), before.as_ref(), &root, unrecorded);
+    let (summary, unrecorded) = (driver.summary(), driver.unrecorded());
+    let evidence = Evidence::gather(journal, summary.as_ref(), before, &workspace, unrecorded);
     if let Some(found) = &evidence.tampered {
-        return Err(RunError::Tampered { session: id, found: found.clone() });
+        return Err(RunError::Tampered { session, found: found.clone() });
     }
-    let public = public_outcome(stop.as_ref(), answer, driver.failed_program());
-    Ok(RunReport { session: id, workspace: root, stop, suspend_reason: left, public, evidence })
+    let public = run_outcome::public_outcome(RunEnd {
+        stop: stop.as_ref(),
+        answer,
+        failed_program: driver.failed_program(),
+        objections: &evidence.objections,
+        has_temporary_failure: driver.has_temporary_failure(),
+    });
+    Ok(RunReport { session, workspace, stop, suspend_reason: left, public, evidence })
 }
 
 /// Restores the state of a session: the used budgets, and the engine that worked last.
@@ -269,6 +288,7 @@ fn restore_session(
     chain.restore(
         model.as_deref(),
         &worker.merge_question_counts(&history.questions),
+        history.first_engine,
         now().boot_ms,
     );
     Ok(history)
@@ -308,7 +328,7 @@ fn start_session(
         tools_hash: own.then(|| hash(&described)),
         parameters_hash: parameters.map(|it| hash(it.as_bytes())),
         deadline: opening.deadline,
-        role: Some(agent.role.map_or(ROLE_DEFAULT, String::as_str).to_owned()),
+        role: agent.role.cloned(),
         ..SessionStarted::default()
     };
     let meta = json!({ "started_in": opening.record.started_in, "task": task.name });
@@ -320,7 +340,8 @@ fn start_session(
     let session = front.session().to_string();
     let (workspace, model) = (workspace.to_owned(), chain.label());
     front.emit(&RunEvent::Started { session, workspace, model, resumed });
-    if !history.has_prompt {
+    // A session that has ended gets no prompt.
+    if !history.has_prompt && !answer.verdict.is_enforced(Decision::Stop) {
         ensure_not_refused(&front.prompt(PromptSource::Human, &task.prompt))?;
     }
     // The guards would deny each call of this agent, but a program without hooks proposes no calls.
@@ -337,6 +358,18 @@ fn ensure_not_refused(answer: &GateAnswer) -> Result<(), RunError> {
     if goes { Ok(()) } else { Err(RunError::Session(answer.reason())) }
 }
 
+/// The tools that the guards know. A program calls also tools that programs generated, and it is
+/// checked before it runs, so its host proposes only calls of tools that exist.
+fn known_tools(tools: &[ToolDeclaration], action_mode: ActionMode) -> AdapterTools {
+    if action_mode == ActionMode::Programs {
+        return AdapterTools::all_proposed();
+    }
+    let is_offered = |name: &str| tools.iter().any(|tool| tool.name == name);
+    let specs = jackline_workspace::tools().iter().filter(|spec| is_offered(spec.name));
+    AdapterTools::complete(tools.iter().map(|tool| tool.name.clone()))
+        .with_schemas(jackline_workspace::argument_schemas(specs))
+}
+
 /// The tools that the task may use, as a model sees them.
 fn model_tools(task: &RunTask) -> Vec<ToolDeclaration> {
     let may = |name: &str| task.tools.is_empty() || task.tools.iter().any(|tool| tool == name);
@@ -347,27 +380,4 @@ fn model_tools(task: &RunTask) -> Vec<ToolDeclaration> {
         schema: spec.input_schema.clone(),
     };
     specs.map(tool).collect()
-}
-
-/// The public outcome of a run that did not complete.
-pub fn not_completed_outcome() -> PublicOutcome {
-    public_outcome(None, None, None)
-}
-
-/// The outcome for the caller: the agent's answer if the task is done, or a text without internal
-/// details. Failed programs pass the same filter as any attempt.
-fn public_outcome(
-    stop: Option<&SessionStop>,
-    answer: Option<InternalOutcome>,
-    failed: Option<InternalOutcome>,
-) -> PublicOutcome {
-    let is_done = stop.is_some_and(|stop| stop.code == StopCode::ObjectiveAchieved);
-    let nothing = || InternalOutcome::Ok { value: Value::Null, sources: Vec::new() };
-    let not_completed = || {
-        let text = "This request couldn't be completed.";
-        InternalOutcome::Error(OutcomeError::new("not_completed", text, true))
-    };
-    let outcome =
-        if is_done { answer.unwrap_or_else(nothing) } else { failed.unwrap_or_else(not_completed) };
-    egress(&outcome).0
 }

@@ -16,7 +16,7 @@ use jackline_engine::{
 };
 use jackline_journal::{JournalLine, StoreError, parse_record};
 
-use crate::engines::{EngineChain, EngineChangeReason};
+use crate::engines::{EngineChain, EngineChangeReason, FirstEngine};
 use crate::run_journal::RunJournal;
 
 /// The state of earlier processes, built record by record.
@@ -26,8 +26,10 @@ pub(crate) struct RunHistory {
     pub(crate) answered: BTreeMap<String, usize>,
     /// How many questions each engine got, by label.
     pub(crate) questions: BTreeMap<String, u64>,
-    /// How many questions advisors got.
-    pub(crate) advisor_questions: u32,
+    /// How many questions to an advisor were interrupted, so that the journal has no answer.
+    pub(crate) interrupted_questions: u32,
+    /// Whether the first engine was left because it was stuck.
+    pub(crate) first_engine: FirstEngine,
     /// How many times in a row the run waited for a model.
     pub(crate) waits: u32,
     /// Whether the guards have seen the prompt of the task.
@@ -38,7 +40,8 @@ pub(crate) struct RunHistory {
     pub(crate) last_committed: u32,
     /// The numbers of attempts that have no end in the journal.
     pub(crate) open_attempts: Vec<u32>,
-    /// The label of the engine that works.
+    /// The label of the first engine, and of the one that works.
+    first: String,
     current: String,
     /// Whether that engine probably has an open question.
     has_open_question: bool,
@@ -62,7 +65,8 @@ impl RunHistory {
     /// Reads the journal of a session. `chain` must still be at its first engine. Fails if the
     /// journal can't be read to its end, because the used budgets are not certain then.
     pub(crate) fn read(journal: &RunJournal, chain: &EngineChain) -> Result<Self, StoreError> {
-        let mut history = Self { current: chain.label(), ..Self::default() };
+        let (first, current) = (chain.label(), chain.label());
+        let mut history = Self { first, current, ..Self::default() };
         journal.view()?.for_each(|line| {
             if let JournalLine::Event(record) = parse_record(line)? {
                 let record = record.as_record();
@@ -144,8 +148,8 @@ impl RunHistory {
                 self.has_open_question = self.is_unpaused();
                 // The journal does not show whether an advisor was asked, so this counts one
                 // question.
-                self.advisor_questions = self
-                    .advisor_questions
+                self.interrupted_questions = self
+                    .interrupted_questions
                     .saturating_add(u32::from(self.pause == PauseKind::Stuck));
             }
             EventKind::ModelChanged(ModelChanged { from, to, reason }) => {
@@ -158,12 +162,18 @@ impl RunHistory {
                     self.waits = self.waits.saturating_add(1);
                 }
                 if !verdict.is_enforced(Decision::Deny) {
+                    if self.current == self.first {
+                        self.first_engine = if EngineChangeReason::was_stuck(reason.as_str()) {
+                            FirstEngine::WasStuck
+                        } else {
+                            FirstEngine::MayReturn
+                        };
+                    }
                     self.current.clone_from(to);
                     self.resume();
                 }
             }
             EventKind::AdvisorAnswered(_) => {
-                self.advisor_questions = self.advisor_questions.saturating_add(1);
                 self.resume();
             }
             EventKind::Control(Control { action: ControlAction::Reset, .. })
@@ -171,7 +181,7 @@ impl RunHistory {
             {
                 // A reset gives every engine its full budget again.
                 self.questions.clear();
-                (self.advisor_questions, self.waits) = (0, 0);
+                (self.interrupted_questions, self.waits) = (0, 0);
                 (self.pause, self.has_open_question) = (PauseKind::None, false);
             }
             EventKind::Control(Control { action, .. }) if !action.only_restricts() => {
@@ -219,7 +229,15 @@ fn attempt_number(attempt: &str) -> u32 {
 /// Whether a guard paused the session because the agent loops or makes no progress.
 fn is_paused_as_stuck(verdict: &Verdict) -> bool {
     let mut found = verdict.violations.iter();
-    found.any(|it| it.enforced && matches!(it.guard, GuardName::Loops | GuardName::Progress))
+    found.any(|it| {
+        let is_stuck = match it.guard {
+            GuardName::Loops | GuardName::Progress => true,
+            // A check that can't be run is for a person.
+            GuardName::Completion => it.subtype != ViolationSubtype::CheckNotRunnable,
+            _ => false,
+        };
+        it.enforced && it.decision == Decision::Pause && is_stuck
+    })
 }
 
 /// How a session was started: its first model and its role.
@@ -379,17 +397,17 @@ mod tests {
         });
         let fine = Verdict::allow;
         let mut records = vec![(started(), fine()), (iteration(), stuck), (started(), fine())];
-        assert_eq!(history_of(&records).advisor_questions, 1);
+        assert_eq!(history_of(&records).interrupted_questions, 1);
         let error = Some(jackline_engine::Payload::Inline("no".to_owned()));
         let (model, instruction) = (None, None);
         records.insert(
             2,
             (EventKind::AdvisorAnswered(AdvisorAnswered { model, instruction, error }), fine()),
         );
-        assert_eq!(history_of(&records).advisor_questions, 1, "the advisor has answered");
+        assert_eq!(history_of(&records).interrupted_questions, 0, "the advisor has answered");
         records.push((control(ControlAction::Reset), fine()));
         let reset = history_of(&records);
-        assert_eq!((reset.advisor_questions, reset.questions.len()), (0, 0));
+        assert_eq!((reset.interrupted_questions, reset.questions.len()), (0, 0));
     }
 
     #[test]

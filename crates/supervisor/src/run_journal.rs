@@ -22,6 +22,11 @@ impl RunJournal {
         Self { store, session, directory, file }
     }
 
+    /// The id of the session.
+    pub(crate) fn session_id(&self) -> &SessionId {
+        &self.session
+    }
+
     /// The directory of the session.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory

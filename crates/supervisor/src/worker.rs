@@ -7,6 +7,7 @@
 mod worker_failure;
 mod worker_inbox;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ use crate::run::RunOptions;
 use crate::run_event::RunEvent as Say;
 use crate::run_front::RunFront;
 use crate::waiting::time_left;
+use crate::workspace_stamps::{StampsFile, WorkspaceStamps};
 
 pub(crate) use worker_inbox::WorkerInbox;
 
@@ -102,10 +104,15 @@ fn run_worker(
     let line = words.iter().map(String::as_str).chain([prompt]).map(shell_quoted);
     let line = line.collect::<Vec<_>>().join(" ");
     let limits = shell_limits(front, engine, opening);
-    let (before, calls, is_fresh) =
-        (approvals_and_grants(opening), proposed_calls(front), told.has_full_task());
+    let (before, is_fresh) = (approvals_and_grants(opening), told.has_full_task());
     told.record_start(conversation.clone())?;
-    let output = match run_command(&opening.workspace, &limits, &line) {
+    let directory = opening.store.directory(front.session());
+    if !engine.keeps_conversation() {
+        WorkspaceStamps::scan(&opening.workspace).save(&directory, StampsFile::WorkerStart)?;
+    }
+    let output = run_command(&opening.workspace, &limits, &line);
+    report_unseen_changes(front, &opening.workspace, &directory)?;
+    let output = match output {
         Ok(output) => output,
         Err(error) => {
             told.record_failed_start(conversation)?;
@@ -134,20 +141,28 @@ fn run_worker(
             IterationEnd::ConversationFull
         }
         Some(error) => IterationEnd::ModelFailed(error),
-        None => {
-            let calls = if engine.keeps_conversation() {
-                self::proposed_calls(front).saturating_sub(calls)
-            } else {
-                1
-            };
-            propose_worker_stop(
-                front,
-                told,
-                &answer.text,
-                u32::try_from(calls).unwrap_or(u32::MAX),
-            )?
-        }
+        None => propose_worker_stop(front, told, &answer.text)?,
     }))
+}
+
+/// Reports the files that a program without hooks changed, also one whose supervisor was killed: the
+/// guards see no calls of it. A program with hooks reports its calls itself.
+pub(crate) fn report_unseen_changes(
+    front: &mut RunFront<'_>,
+    workspace: &Path,
+    directory: &Path,
+) -> std::io::Result<()> {
+    let Some(before) = WorkspaceStamps::load(directory, StampsFile::WorkerStart) else {
+        return Ok(());
+    };
+    if let Some(changed) = before.changes_since(workspace) {
+        front.report(changed);
+        if front.fault().is_some() {
+            // The run ends here, and reports the changes when it resumes.
+            return Ok(());
+        }
+    }
+    WorkspaceStamps::remove(directory, StampsFile::WorkerStart)
 }
 
 /// A new conversation id, in the form of a random UUID.
@@ -181,11 +196,6 @@ fn shell_limits(
         cancel: CancelSignal::when(ends),
         ..ShellLimits::default()
     }
-}
-
-/// How many calls the journal contains.
-fn proposed_calls(front: &mut RunFront<'_>) -> u64 {
-    front.summary().map_or(0, |summary| summary.invocations.proposed)
 }
 
 /// Stores the result of a start before anything else happens.
@@ -254,7 +264,6 @@ fn propose_worker_stop(
     front: &mut RunFront<'_>,
     told: &mut WorkerInbox,
     said: &str,
-    calls: u32,
 ) -> std::io::Result<IterationEnd> {
     let Some(summary) = front.summary() else { return Ok(IterationEnd::Interrupted) };
     if summary.stop.is_some() || summary.is_paused() {
@@ -270,7 +279,7 @@ fn propose_worker_stop(
         StopOutcome::Interrupted => IterationEnd::Interrupted,
         StopOutcome::Refused(text) => {
             told.add_text(text)?;
-            IterationEnd::StopRefused { calls }
+            IterationEnd::StopRefused { full: false }
         }
     })
 }

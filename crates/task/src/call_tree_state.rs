@@ -1,10 +1,11 @@
 //! The state that a call and its delegates share.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::path::PathBuf;
 
 use crate::registry::{Registry, RegistryOverlay};
-use jackline_attempt::{AttemptViolation, HealthLimits};
+use jackline_attempt::{AttemptViolation, CallPressure, HealthLimits, ValidationResult};
 use jackline_engine::Digest;
 use jackline_engine::definition::AttemptBudgets;
 use jackline_engine::verdict::{ViolationClass, ViolationSubtype, ViolationType};
@@ -28,6 +29,8 @@ pub(crate) struct CallTreeState<'r> {
     pub(crate) limits: ProgramLimits,
     pub(crate) budgets: AttemptBudgets,
     pub(crate) health: HealthLimits,
+    /// Which tasks and delegates used all their retries again and again.
+    pub(crate) pressure: RefCell<CallPressure>,
     /// The session directory in the state home.
     pub(crate) directory: PathBuf,
     pub(crate) session: String,
@@ -39,11 +42,27 @@ pub(crate) struct CallTreeState<'r> {
     /// Uses of generated tools that are not recorded yet, with the error type of each.
     pub(crate) tool_uses: RefCell<Vec<(String, Digest, Option<String>)>>,
     /// Effects of commands in open attempts that can't be undone.
-    pub(crate) command_effects: RefCell<Vec<String>>,
+    pub(crate) command_effects: RefCell<Vec<CommandEffect>>,
     /// The state of the files, if an attempt could not be undone.
     pub(crate) rollback_failure: RefCell<Option<String>>,
     pub(crate) cancel: ProgramCancel,
     pub(crate) observer: RefCell<&'r mut dyn FnMut(&AttemptEvent)>,
+}
+
+/// The effect of a command that a rollback can't undo.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CommandEffect {
+    /// The command line, shortened.
+    pub(crate) line: String,
+    /// Whether the changes in the workspace can be undone, so that only others stay.
+    pub(crate) is_only_outside: bool,
+}
+
+impl fmt::Display for CommandEffect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scope = if self.is_only_outside { " outside the workspace" } else { "" };
+        write!(f, "effects of the command `{}`{scope}", self.line)
+    }
 }
 
 impl CallTreeState<'_> {
@@ -70,6 +89,7 @@ impl CallTreeState<'_> {
     pub(crate) fn rollback_failure(&self) -> Option<AttemptViolation> {
         let reason = self.rollback_failure.borrow().clone()?;
         Some(AttemptViolation {
+            validation_result: ValidationResult::Failed,
             class: ViolationClass::Terminal,
             kind: ViolationType::SystemError,
             subtype: ViolationSubtype::RollbackFailed,

@@ -7,12 +7,24 @@ use crate::author::provider_error;
 
 const THOUGHT_ENDS: [&str; 2] = ["</think>", "</thinking>"];
 
-/// The program in an answer: its only code block, or else the whole text.
-pub(crate) fn extract_program(reply: &ModelReply) -> Result<String, ProviderError> {
+/// The program in an answer: its only code block, or else the whole text. `check_syntax` returns why
+/// a text is no program. Prose without a code block is no artifact, as an empty answer is none.
+pub(crate) fn extract_program(
+    reply: &ModelReply,
+    check_syntax: impl FnOnce(&str) -> Result<(), String>,
+) -> Result<String, ProviderError> {
     let said = answer_text(reply)?;
     let blocks = code_blocks(said);
     match blocks.as_slice() {
-        [] => Ok(said.trim().to_owned()),
+        [] => {
+            let text = said.trim();
+            check_syntax(text).map_err(|why| {
+                let message =
+                    format!("the answer has no code block, and its text is no program: {why}");
+                provider_error("invalid_code", message)
+            })?;
+            Ok(text.to_owned())
+        }
         [only] => Ok((*only).to_owned()),
         // It is not clear which block is the program.
         several => {
@@ -22,6 +34,17 @@ pub(crate) fn extract_program(reply: &ModelReply) -> Result<String, ProviderErro
                 format!("the answer has {count} code blocks; write only one"),
             ))
         }
+    }
+}
+
+/// The text of a plan. Prose that contains no JSON is no artifact.
+pub(crate) fn extract_plan(reply: &ModelReply) -> Result<String, ProviderError> {
+    let text = answer_text(reply)?;
+    if text.contains('{') {
+        // The decoder removes fences and prose around the plan.
+        Ok(text.to_owned())
+    } else {
+        Err(provider_error("invalid_code", "the answer contains no plan"))
     }
 }
 
@@ -70,7 +93,10 @@ mod tests {
     }
 
     fn extract_from(text: &str) -> Result<String, String> {
-        extract_program(&reply(text, AnswerEnd::Turn)).map_err(|error| error.error_type)
+        let check = |text: &str| {
+            if text.contains('(') { Ok(()) } else { Err("1:3: expected a newline".to_owned()) }
+        };
+        extract_program(&reply(text, AnswerEnd::Turn), check).map_err(|error| error.error_type)
     }
 
     #[test]
@@ -89,7 +115,11 @@ mod tests {
         assert_eq!(extract_from("").unwrap_err(), "empty_answer");
         assert_eq!(extract_from("<think>so</think> \n").unwrap_err(), "empty_answer");
         assert_eq!(extract_from("```\na\n```\n```\nb\n```").unwrap_err(), "invalid_code");
+        assert_eq!(extract_from("I am done.").unwrap_err(), "invalid_code");
+        let prose = extract_plan(&reply("I am done.", AnswerEnd::Turn));
+        assert_eq!(prose.unwrap_err().error_type, "invalid_code");
+        assert_eq!(extract_from("```\nI am done.\n```").unwrap(), "I am done.\n", "code");
         let cut = reply("ok(", AnswerEnd::Length);
-        assert_eq!(extract_program(&cut).unwrap_err().error_type, "invalid_code");
+        assert_eq!(extract_program(&cut, |_| Ok(())).unwrap_err().error_type, "invalid_code");
     }
 }

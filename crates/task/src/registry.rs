@@ -17,7 +17,7 @@ mod stored_tool;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use jackline_attempt::HealthLimits;
+use jackline_attempt::{HealthLimits, ToolState};
 use jackline_engine::{Digest, Timestamp};
 
 use registry_change::{EntryUpdate, RegistryChange};
@@ -141,8 +141,8 @@ impl Registry {
         let mut writer = self.writer()?;
         let mut tools = Vec::new();
         for (name, (forged, seen)) in forged {
-            let now = match writer.files.read_entry(name) {
-                Some(Ok(tool)) => Some(tool.version),
+            let there = match writer.files.read_entry(name) {
+                Some(Ok(tool)) => Some(tool),
                 Some(Err(_)) => {
                     // A broken entry can be replaced.
                     writer.change(at, RegistryChange::Removed { name: name.clone() })?;
@@ -150,8 +150,12 @@ impl Registry {
                 }
                 None => None,
             };
-            if now == Some(forged.version()) {
+            let now = there.as_ref().map(|tool| tool.version);
+            if let Some(tool) = there.filter(|tool| tool.version == forged.version()) {
                 committed.stored.push(name.clone());
+                if tool.health.state() == ToolState::Degraded {
+                    tools.push(tool.generated_again());
+                }
             } else if now.is_some() && now != *seen {
                 committed.skipped.push(name.clone());
             } else {

@@ -11,7 +11,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use jackline_attempt::{
-    AttemptCall, CallParts, CallTrace, Executor, Generator, InternalOutcome, Validator, egress,
+    AttemptCall, CallAuthor, CallParts, CallTrace, Executor, Generator, InternalOutcome,
+    PublicOutcome, Validator, egress,
 };
 use jackline_host::clock::now;
 use jackline_sandbox_host::checker_and_runner;
@@ -29,6 +30,14 @@ use crate::running_call::stage_recorder::StageRecorder;
 use crate::task_spec::{ArtifactKind, Task};
 use crate::trace_entry::{self, TraceEntry};
 
+/// A call that has ended.
+pub(crate) struct ConcludedCall {
+    pub(crate) outcome: InternalOutcome,
+    /// The outcome as the caller at the top may see it.
+    pub(crate) public: PublicOutcome,
+    pub(crate) trace: CallTrace,
+}
+
 /// A call that runs. Its parts borrow this.
 pub(crate) struct RunningCall<'s, 'r> {
     pub(crate) shared: &'s CallTreeState<'r>,
@@ -45,6 +54,8 @@ pub(crate) struct RunningCall<'s, 'r> {
     open_attempt: Cell<Option<u32>>,
     /// The last artifact that was written.
     last_artifact: RefCell<String>,
+    /// Whether the last rollback could not undo everything in the workspace.
+    rolled_back_partly: Cell<bool>,
     /// How many times each violation subtype was raised.
     violation_counts: RefCell<BTreeMap<String, u32>>,
 }
@@ -68,20 +79,30 @@ impl<'s, 'r> RunningCall<'s, 'r> {
             attempt: Cell::new(0),
             open_attempt: Cell::new(None),
             last_artifact: RefCell::default(),
+            rolled_back_partly: Cell::new(false),
             violation_counts: RefCell::default(),
         }
     }
 
-    /// Makes attempts until one succeeds or none is left, and writes the trace.
-    pub(crate) fn run(&self) -> (InternalOutcome, CallTrace) {
+    /// Makes attempts until one succeeds or none is left, and writes the trace. `conclude` gives the
+    /// outcome its final form before that.
+    pub(crate) fn run(
+        &self,
+        conclude: impl FnOnce(InternalOutcome, &CallTrace) -> InternalOutcome,
+    ) -> ConcludedCall {
         let started = now();
         let (outcome, mut trace) = match self.task.artifact {
             ArtifactKind::Program => self.run_programs(),
             ArtifactKind::Plan => self.run_plans(),
         };
         self.close_open_attempt();
-        let normalization = (self.depth == 0).then(|| egress(&outcome).1).flatten();
-        trace.record_normalization(normalization.as_ref());
+        let outcome = conclude(outcome, &trace);
+        let public = egress(&outcome);
+        // Only the caller at the top gets a public outcome.
+        let user_outcome = (self.depth == 0).then_some(&public);
+        if let Some(public) = user_outcome {
+            trace.record_public_outcome(public);
+        }
         let latest = trace.attempt_failures.last();
         let line = TraceEntry {
             timestamp: started.wall,
@@ -103,14 +124,14 @@ impl<'s, 'r> RunningCall<'s, 'r> {
             latest_failure_message: latest.map(|it| it.error_message.as_str()),
             trace: &trace,
             guardrail_violation_subtypes: &self.violation_counts.borrow(),
-            normalization: normalization.as_ref(),
+            user_outcome,
         };
         if let Err(error) = trace_entry::append_entry(&self.shared.directory, &line) {
             self.emit(AttemptEventKind::Notification {
                 text: format!("can't write the trace: {error}"),
             });
         }
-        (outcome, trace)
+        ConcludedCall { outcome, public, trace }
     }
 
     fn run_programs(&self) -> (InternalOutcome, CallTrace) {
@@ -132,15 +153,20 @@ impl<'s, 'r> RunningCall<'s, 'r> {
         validator: impl Validator<A>,
         executor: impl Executor<A>,
     ) -> (InternalOutcome, CallTrace) {
-        let call =
-            AttemptCall { name: self.task.name.clone(), budgets: self.shared.budgets.clone() };
-        call.run(&mut CallParts {
+        let (shared, name) = (self.shared, self.task.name.clone());
+        let author = CallAuthor { name: name.clone(), model: self.author.borrow().name() };
+        let under_pressure = shared.pressure.borrow().is_on(&author, &shared.budgets);
+        let budgets = shared.pressure.borrow().budgets(&author, &shared.budgets);
+        let (outcome, mut trace) = AttemptCall { name, budgets }.run(&mut CallParts {
             generator,
             validator: &mut EventReporter { calling: self, inner: validator },
             executor: &mut EventReporter { calling: self, inner: executor },
             transaction: &mut AttemptTransaction::new(self),
             stages: &mut StageRecorder { calling: self },
-        })
+        });
+        trace.under_pressure = under_pressure;
+        shared.pressure.borrow_mut().record(author, &outcome);
+        (outcome, trace)
     }
 
     /// Ends an attempt that is still open in the session because it never began its transaction.

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 
 use crate::registry::Registry;
-use jackline_attempt::{CallTrace, InternalOutcome};
+use jackline_attempt::{CallPressure, CallTrace, InternalOutcome, PublicOutcome};
 use jackline_engine::event::AttemptResult;
 use jackline_engine::{Definition, SessionId};
 use jackline_journal::FileStore;
@@ -19,7 +19,7 @@ use crate::attempt_recovery::undo_log_state;
 use crate::author::SharedAuthor;
 use crate::call_tree_state::CallTreeState;
 use crate::program_contexts::ProgramContexts;
-use crate::running_call::RunningCall;
+use crate::running_call::{ConcludedCall, RunningCall};
 use crate::task_front::TaskFront;
 use crate::task_spec::Task;
 
@@ -52,6 +52,8 @@ pub struct TaskCalls<'w> {
     directory: PathBuf,
     /// The contexts of programs.
     contexts: RefCell<ProgramContexts>,
+    /// Which tasks and delegates used all their retries again and again.
+    pressure: RefCell<CallPressure>,
     /// How many attempts and calls there were so far.
     attempts: Cell<u32>,
     calls_made: Cell<u32>,
@@ -62,6 +64,8 @@ pub struct TaskCalls<'w> {
 pub struct CallReport {
     /// The outcome, with internal details.
     pub outcome: InternalOutcome,
+    /// The outcome as the caller may see it.
+    pub public: PublicOutcome,
     /// The trace of the call.
     pub trace: CallTrace,
     /// Why the session is paused or stopped, if it is.
@@ -92,6 +96,7 @@ impl<'w> TaskCalls<'w> {
             registry,
             directory,
             contexts: RefCell::default(),
+            pressure: RefCell::default(),
             attempts,
             calls_made: made,
         }
@@ -109,15 +114,16 @@ impl<'w> TaskCalls<'w> {
         let front = TaskFront::new(gate, Some("the next program can make it"));
         self.run_call(
             CallSetup { front, task, author, definition: defined, observer: hear },
-            |_, _| {},
+            |_, outcome, _| outcome,
         )
     }
 
-    /// The same, with a function that may report more events at the end.
+    /// The same, with a function that may report more events at the end, and changes the outcome if
+    /// they show another one.
     pub(crate) fn run_call<'r>(
         &'r self,
         over: CallSetup<'r>,
-        ended: impl FnOnce(&mut TaskFront<'r>, &InternalOutcome),
+        conclude: impl FnOnce(&mut TaskFront<'r>, InternalOutcome, &CallTrace) -> InternalOutcome,
     ) -> CallReport {
         let CallSetup { front, task, author, definition: defined, observer: hear } = over;
         let ground = &self.environment;
@@ -131,6 +137,7 @@ impl<'w> TaskCalls<'w> {
             limits: ProgramLimits { depth_max: OPEN_ATTEMPTS_MAX - 1, ..ProgramLimits::default() },
             budgets: defined.attempts.clone(),
             health: defined.health,
+            pressure: RefCell::new(self.pressure.take()),
             directory: self.directory.clone(),
             session: ground.session.to_string(),
             store: ground.store.clone(),
@@ -144,15 +151,17 @@ impl<'w> TaskCalls<'w> {
             observer: RefCell::new(hear),
         };
         let calling = RunningCall::new(&shared, task, author, Map::new(), None);
-        let (outcome, trace) = calling.run();
-        ended(&mut shared.front.borrow_mut(), &outcome);
+        let ConcludedCall { outcome, public, trace } =
+            calling.run(|outcome, trace| conclude(&mut shared.front.borrow_mut(), outcome, trace));
         calling.emit_notes();
         self.attempts.set(shared.attempts.get());
         self.calls_made.set(shared.calls.get());
         self.contexts.replace(shared.contexts.take());
+        self.pressure.replace(shared.pressure.take());
         let held = shared.front.borrow().hold_reason().map(ToOwned::to_owned);
         CallReport {
             outcome,
+            public,
             trace,
             hold_reason: held,
             rollback_failure: shared.rollback_failure.take(),
@@ -169,8 +178,9 @@ impl<'w> TaskCalls<'w> {
             let log = self.directory.join("undo").join(number.to_string());
             let result = match undo_log_state(&log) {
                 Some(UndoLogState::Committed) => AttemptResult::Commit,
+                // It is unknown which effects of commands stay.
                 Some(UndoLogState::Open | UndoLogState::RolledBack) | None => {
-                    AttemptResult::Rollback
+                    AttemptResult::PartialRollback
                 }
             };
             if result == AttemptResult::Commit {

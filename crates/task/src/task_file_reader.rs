@@ -21,7 +21,7 @@ const TASK_KEYS: [&str; 7] =
 const DELEGATE_KEYS: [&str; 8] =
     ["prompt", "tools", "model", "context", "delegates", "artifact", "description", "external"];
 const MODEL_KEYS: [&str; 5] = ["script", "url", "name", "key_env", "timeout_seconds"];
-const SCRIPT_KEYS: [&str; 2] = ["answers", "repeat"];
+const SCRIPT_KEYS: [&str; 2] = ["steps", "repeat"];
 const ANSWER_KEYS: [&str; 4] = ["text", "file", "timeout", "status"];
 
 /// Reads a task from a file, or from a directory with a `task.yaml`.
@@ -238,7 +238,7 @@ impl TaskFileReader {
             match key.text.as_str() {
                 "repeat" => script.repeats = self.form.flag(value, "`repeat`"),
                 _ => {
-                    for item in self.form.list(value, "`answers`") {
+                    for item in self.form.list(value, "`steps`") {
                         script.answers.extend(self.answer(item));
                     }
                 }

@@ -2,21 +2,26 @@
 
 use std::cell::RefCell;
 
-use jackline_attempt::{AttemptViolation, Subtype};
+use jackline_attempt::{AttemptViolation, GuardrailCause, Subtype};
 use jackline_engine::event::{
     AttemptEnded, AttemptResult, AttemptStage, AttemptStarted, PromptSource, ReportedStage, Stage,
     UsageReported,
 };
 use jackline_engine::id::AttemptId;
+use jackline_engine::verdict::{CompletionResult, SessionStop};
 use jackline_engine::{
-    Arguments, Decision, EventKind, FaultKind, SessionEnded, SessionId, SessionStarted,
-    StopProposed,
+    Arguments, Decision, EventKind, FaultKind, Payload, SessionEnded, SessionId, SessionStarted,
+    StopProposed, Verdict, nearest_name,
 };
 use jackline_journal::JournalNote;
 use jackline_runtime::{
     CallPermit, CallRefusal, CallResult, CallRuling, Gate, GateAnswer, ProposedCall, RefusalCode,
+    StopRuling,
 };
 use serde_json::Value;
+
+/// How many existing tools a violation lists.
+const TOOLS_LISTED_MAX: usize = 12;
 
 /// The client name in the journals of tasks.
 const CLIENT: &str = "attempt";
@@ -74,12 +79,15 @@ impl<'r> TaskFront<'r> {
     }
 
     /// The violations for a call of a tool that does not exist. An invalid tool name is recorded.
-    pub(crate) fn refuse_unknown_tool(&mut self, name: &str) -> Vec<AttemptViolation> {
+    pub(crate) fn refuse_unknown_tool(
+        &mut self,
+        name: &str,
+        existing: &[&str],
+    ) -> Vec<AttemptViolation> {
         let unknown = || {
-            vec![AttemptViolation::new(
-                Subtype::UnknownTool,
-                format!("tool `{name}` does not exist"),
-            )]
+            let message = format!("tool `{name}` does not exist");
+            let correction = existing_tools_text(name, existing);
+            vec![AttemptViolation::new(Subtype::UnknownTool, message).with_correction(correction)]
         };
         let refusal = self.gate.borrow_mut().refuse_tool_name(name);
         refusal.map_or_else(unknown, |refusal| vec![invalid_tool(refusal)])
@@ -118,7 +126,8 @@ impl<'r> TaskFront<'r> {
     pub(crate) fn attempt_ended_in(&mut self, session: &SessionId, number: u32) {
         // A session that accepts no events needs no record.
         if let Ok(attempt) = attempt_id(number) {
-            let ended = AttemptEnded { attempt, result: AttemptResult::Rollback };
+            // It is unknown which effects of commands stay.
+            let ended = AttemptEnded { attempt, result: AttemptResult::PartialRollback };
             self.gate.borrow_mut().report_in(session, ended);
         }
     }
@@ -155,16 +164,43 @@ impl<'r> TaskFront<'r> {
         gate.take_person_texts()
     }
 
-    /// Ends the session. If the task is done, first asks whether it counts as complete.
-    pub(crate) fn end_session(&mut self, is_done: bool) {
-        if is_done {
-            let mut gate = self.gate.borrow_mut();
-            let ruling = gate.propose_stop(StopProposed::default());
-            if let Some(why) = ruling.refusal_reason() {
-                gate.add_person_text(format!("the session does not count as complete: {why}"));
-            }
+    /// Asks whether the session counts as complete. Waits for verification commands with `wait`,
+    /// which returns false if the task is cancelled meanwhile. Returns why it does not, if so.
+    pub(crate) fn propose_stop(
+        &mut self,
+        answer: &Value,
+        mut wait: impl FnMut() -> bool,
+    ) -> Result<(), StopRefusal> {
+        let text = answer.as_str().map_or_else(|| answer.to_string(), ToOwned::to_owned);
+        loop {
+            let output = Some(Payload::Inline(text.clone()));
+            let stop = StopProposed { output, ..StopProposed::default() };
+            let answer = self.gate.borrow_mut().report(stop);
+            let guardrail = leading_violation(&answer.verdict);
+            let reason = match StopRuling::of(answer) {
+                StopRuling::End(completion) => {
+                    return match completion.as_ref().and_then(unfinished_reason) {
+                        Some(reason) => Err(StopRefusal { reason, guardrail }),
+                        None => Ok(()),
+                    };
+                }
+                StopRuling::Wait(_) if wait() => continue,
+                StopRuling::Wait(reason)
+                | StopRuling::Continue(reason)
+                | StopRuling::Blocked(reason) => reason,
+            };
+            return Err(StopRefusal { reason, guardrail });
         }
-        self.report(SessionEnded::default());
+    }
+
+    /// Ends the session. Returns its stop code.
+    pub(crate) fn end_session(&mut self) -> Option<SessionStop> {
+        self.report(SessionEnded::default()).verdict.stop
+    }
+
+    /// Adds a text for people.
+    pub(crate) fn add_person_text(&mut self, text: String) {
+        self.gate.borrow_mut().add_person_text(text);
     }
 
     fn report(&mut self, kind: impl Into<EventKind>) -> GateAnswer {
@@ -186,6 +222,29 @@ impl<'r> TaskFront<'r> {
     }
 }
 
+/// Why the session does not count as complete.
+pub(crate) struct StopRefusal {
+    pub(crate) reason: String,
+    /// The violation behind it, if there is one.
+    pub(crate) guardrail: Option<GuardrailCause>,
+}
+
+/// The first violation that a verdict enforces.
+fn leading_violation(verdict: &Verdict) -> Option<GuardrailCause> {
+    let violation = verdict.violations.iter().find(|violation| violation.enforced)?;
+    Some(GuardrailCause { class: violation.class, subtype: violation.subtype.to_string() })
+}
+
+/// Why an allowed stop does not count as complete; `None` if it does, or if nothing is enforced.
+fn unfinished_reason(completion: &CompletionResult) -> Option<String> {
+    match completion {
+        CompletionResult::Complete | CompletionResult::Incomplete { .. } => None,
+        CompletionResult::Bypassed { .. } => Some("a limit ended the session".to_owned()),
+        CompletionResult::Capped { feedback, .. } => Some(feedback.clone()),
+        CompletionResult::Unverified { reason } => Some(reason.clone()),
+    }
+}
+
 /// Checks an event that has already happened, so that the guards can't refuse it.
 fn check_accepted(answer: &GateAnswer) -> Result<(), String> {
     if answer.is_accepted() { Ok(()) } else { Err(answer.reason()) }
@@ -193,6 +252,18 @@ fn check_accepted(answer: &GateAnswer) -> Result<(), String> {
 
 fn attempt_id(number: u32) -> Result<AttemptId, String> {
     AttemptId::parse(format!("a{number}")).map_err(|error| error.to_string())
+}
+
+/// Names the tool that was probably meant, and the existing ones.
+fn existing_tools_text(name: &str, existing: &[&str]) -> String {
+    if existing.is_empty() {
+        return "No tool exists; leave the call out.".to_owned();
+    }
+    let meant = nearest_name(name, existing.iter().copied());
+    let meant = meant.map_or_else(String::new, |meant| format!("Did you mean `{meant}`? "));
+    let names: Vec<&str> = existing.iter().take(TOOLS_LISTED_MAX).copied().collect();
+    let more = if existing.len() > TOOLS_LISTED_MAX { ", …" } else { "" };
+    format!("{meant}Call only what exists: {}{more}.", names.join(", "))
 }
 
 /// The violation for a name that is not a valid tool name.

@@ -1,18 +1,23 @@
 //! Runs a task in a session of its own, up to its public outcome.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
 
-use jackline_attempt::{CallTrace, InternalOutcome, PublicOutcome, egress};
+use jackline_attempt::{CallTrace, InternalOutcome, OutcomeError, PublicOutcome};
 use jackline_engine::SessionId;
 use jackline_engine::id::IdError;
+use jackline_engine::verdict::SessionStop;
 use jackline_host::HostAccess;
 use jackline_host::clock::now;
 use jackline_host::environment::named_variable;
-use jackline_journal::FileStore;
-use jackline_runtime::{Definitions, Gate, Runtime, RuntimeFault};
+use jackline_journal::{FileStore, write_private};
+use jackline_runtime::verification::{end_checks, is_checking};
+use jackline_runtime::{
+    AdapterTools, DefinitionError, Definitions, Gate, ResolvedDefinition, Runtime, RuntimeFault,
+};
 use jackline_sandbox_host::{ProgramCancel, Sandbox, WorkerError, WorkerPool};
 use jackline_workspace::{Workspace, WorkspaceError};
 
@@ -20,10 +25,23 @@ use crate::attempt_event::AttemptEvent;
 use crate::attempt_lock::lock_attempts;
 use crate::attempt_recovery::{AttemptRecovery, TASK_SESSION_PREFIX, recover_attempts};
 use crate::task_calls::{CallEnvironment, CallReport, CallSetup, TaskCalls};
-use crate::task_front::TaskFront;
+use crate::task_front::{StopRefusal, TaskFront};
 use crate::task_model::{self, TaskModel};
 use crate::task_spec::{ArtifactKind, Task};
 use crate::trace_entry::TRACE_FILE;
+
+/// The definition of a task without one: the rules that no project has to loosen.
+const DEFAULT_DEFINITION: &str =
+    "version: 1\nname: jackline/attempt\nextends: [coding-agent]\nmode: enforce\n";
+
+/// The file in the directory of a session that holds the default definition.
+const DEFAULT_DEFINITION_FILE: &str = "definition.yaml";
+
+/// The error type of a call that succeeded in a session that does not count as complete.
+const NOT_COMPLETE: &str = "not_complete";
+
+/// How often a verification command is looked at.
+const CHECK_PAUSE: Duration = Duration::from_millis(50);
 
 /// What a caller decides about a task run.
 pub struct TaskOptions {
@@ -67,6 +85,20 @@ pub enum TaskError {
     UnfinishedAttempt(String),
 }
 
+impl TaskError {
+    /// A stable word for the error, for programs.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Workspace(_) => "workspace",
+            Self::Worker(_) => "sandbox",
+            Self::Definition(_) => "definition",
+            Self::KeyNotSet(_) => "model",
+            Self::Session(_) => "session",
+            Self::UnfinishedAttempt(_) => "unfinished",
+        }
+    }
+}
+
 impl From<IdError> for TaskError {
     fn from(error: IdError) -> Self {
         Self::Session(error.to_string())
@@ -84,6 +116,8 @@ impl From<RuntimeFault> for TaskError {
 pub struct TaskReport {
     /// The session id.
     pub session: String,
+    /// The stop code of the session. `None` if its end could not be recorded.
+    pub stop: Option<SessionStop>,
     /// The outcome for the caller, without internal details.
     pub public: PublicOutcome,
     /// The outcome with internal details.
@@ -110,21 +144,21 @@ pub fn run_task(
         workers.ensure_available()?;
     }
     check_keys(task)?;
+    let id = new_session_name(TASK_SESSION_PREFIX);
+    let session = SessionId::parse(&id)?;
+    let directory = store.directory(&session);
     let definition = definition.or_else(|| task.definition.clone());
-    let definitions =
-        Definitions::new(definition.clone(), HostAccess::of_machine(Some(store.home())));
-    let resolved = definitions.resolve(&root);
-    let resolved = resolved.map_err(|error| TaskError::Definition(error.to_string()))?;
+    let (definitions, resolved, definition) =
+        resolve_definition(definition, &store, &root, &directory)?;
     let mut limits = jackline_workspace::WorkspaceLimits::from_definition(resolved.definition.io);
     limits.shell.supervisor.clone_from(&program);
     let opened = Workspace::open(&root, limits);
     let workspace = opened.map_err(|source| WorkspaceError::Open { path: root.clone(), source })?;
     let Some(shown) = root.to_str() else { return Err(WorkspaceError::NotUtf8(root).into()) };
 
-    let id = new_session_name(TASK_SESSION_PREFIX);
-    let session = SessionId::parse(&id)?;
-    let directory = store.directory(&session);
-    let mut runtime = Runtime::new(store.clone(), definitions, root.clone());
+    // A program is checked before it runs, so its host proposes only calls of tools that exist.
+    let mut runtime = Runtime::new(store.clone(), definitions, root.clone())
+        .with_tools(AdapterTools::all_proposed());
     if let Some(program) = program {
         runtime = runtime.with_verifier(program.clone()).with_notifier(program);
     }
@@ -143,23 +177,30 @@ pub fn run_task(
         return Err(TaskError::Session(text));
     };
 
+    let is_cancelled = move || cancelled.load(Ordering::Relaxed);
     let calls = TaskCalls::new(CallEnvironment {
         workspace: &workspace,
         store,
         session,
         definition,
         workers,
-        cancel: ProgramCancel::when(move || cancelled.load(Ordering::Relaxed)),
+        cancel: ProgramCancel::when(is_cancelled.clone()),
         attempts: 0,
     });
     let over = CallSetup { front, task, author, definition: &resolved.definition, observer: hear };
-    let called = calls.run_call(over, |front, outcome| front.end_session(outcome.is_ok()));
-    let CallReport { outcome: internal, trace, rollback_failure: stuck, .. } = called;
+    let mut stop = None;
+    let called = calls.run_call(over, |front, outcome, trace| {
+        let outcome =
+            check_completion(front, outcome, trace, || wait_for_checks(&directory, &is_cancelled));
+        stop = front.end_session();
+        outcome
+    });
+    let CallReport { outcome: internal, public, trace, rollback_failure: stuck, .. } = called;
     drop(held);
-    let (public, _) = egress(&internal);
     let trace_file = directory.join(TRACE_FILE);
     Ok(TaskReport {
         session: id,
+        stop,
         public,
         internal,
         trace,
@@ -167,6 +208,66 @@ pub fn run_task(
         recovery,
         rollback_failure: stuck,
     })
+}
+
+/// The definition of the task, and its file if one is named. Without any definition, the default one
+/// holds, in a file of the session.
+fn resolve_definition(
+    named: Option<PathBuf>,
+    store: &FileStore,
+    root: &Path,
+    directory: &Path,
+) -> Result<(Definitions, ResolvedDefinition, Option<PathBuf>), TaskError> {
+    let host = || HostAccess::of_machine(Some(store.home()));
+    let described = |error: DefinitionError| TaskError::Definition(error.to_string());
+    let definitions = Definitions::new(named.clone(), host());
+    match definitions.resolve(root) {
+        Ok(resolved) => return Ok((definitions, resolved, named)),
+        Err(DefinitionError::NotFound(_)) => {}
+        Err(error) => return Err(described(error)),
+    }
+    let file = directory.join(DEFAULT_DEFINITION_FILE);
+    write_private(&file, DEFAULT_DEFINITION.as_bytes())
+        .map_err(|error| TaskError::Session(error.to_string()))?;
+    let definitions = Definitions::new(Some(file.clone()), host());
+    let resolved = definitions.resolve(root).map_err(described)?;
+    Ok((definitions, resolved, Some(file)))
+}
+
+/// The outcome of the task: that of its call, unless the guards do not accept the session as
+/// complete. Then the outcome says the same as the journal.
+fn check_completion(
+    front: &mut TaskFront<'_>,
+    outcome: InternalOutcome,
+    trace: &CallTrace,
+    wait: impl FnMut() -> bool,
+) -> InternalOutcome {
+    let InternalOutcome::Ok { value, .. } = &outcome else { return outcome };
+    let Err(StopRefusal { reason, guardrail }) = front.propose_stop(value, wait) else {
+        return outcome;
+    };
+    front.add_person_text(format!("the session does not count as complete: {reason}"));
+    InternalOutcome::InternalError {
+        error: OutcomeError::new(NOT_COMPLETE, reason, false),
+        guardrail,
+        guardrail_recovery_attempts: trace.guardrail_recovery_attempts,
+        retries: trace.lanes.retries(),
+    }
+}
+
+/// Waits until no verification command of the session runs. Returns false if the task is cancelled
+/// meanwhile, which ends the command.
+fn wait_for_checks(directory: &Path, is_cancelled: &impl Fn() -> bool) -> bool {
+    loop {
+        std::thread::sleep(CHECK_PAUSE);
+        if is_cancelled() {
+            end_checks(directory);
+            return false;
+        }
+        if !is_checking(directory) {
+            return true;
+        }
+    }
 }
 
 /// A session name that is not used yet. The prefix shows what started the session.

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use jackline_attempt::{CallTrace, InternalOutcome, Normalization};
+use jackline_attempt::{CallTrace, InternalOutcome, PublicOutcome};
 use jackline_engine::Timestamp;
 use jackline_runtime::redact_text;
 use serde::Serialize;
@@ -42,8 +42,8 @@ pub(crate) struct TraceEntry<'a> {
     pub(crate) latest_failure_message: Option<&'a str>,
     /// How many times each violation subtype was raised in this call.
     pub(crate) guardrail_violation_subtypes: &'a BTreeMap<String, u32>,
-    /// How the outcome was made public, if a general error replaced it.
-    pub(crate) normalization: Option<&'a Normalization>,
+    /// The outcome that the caller got, if this is the call of the task.
+    pub(crate) user_outcome: Option<&'a PublicOutcome>,
 }
 
 /// Appends a call to the trace, without secrets.

@@ -4,6 +4,7 @@
 //! is opened beneath one directory that stays open, and the opened file is the one that is used.
 //! So no other process can swap a file between a check and its use.
 
+mod argument_schemas;
 mod edit;
 mod error;
 mod find;
@@ -25,6 +26,7 @@ pub mod undo;
 mod walk;
 mod write;
 
+pub use argument_schemas::argument_schemas;
 pub use error::{OpenError, ToolError, ToolErrorCode, WorkspaceError};
 pub use guidance::{Guidance, SuggestedCall};
 pub use limits::WorkspaceLimits;

@@ -122,7 +122,9 @@ fn render(path: &str, offset: u64, whole: bool, page: FilePage) -> ToolAnswer {
         Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), true),
     };
     let last = offset.saturating_add(page.lines_shown.saturating_sub(1));
-    let has_more = page.next.is_some();
+    // The last page ends with the file. What its long lines did not show is still left.
+    let first_cut = page.cut_lines.first().map(|cut| (cut.line, Some(cut.shown_bytes)));
+    let next = page.next.or(first_cut);
     let mut notes = Vec::new();
     let total = page.total_lines.map_or_else(|| "unknown".to_owned(), |total| total.to_string());
     if let Some((line, byte)) = page.next {
@@ -150,9 +152,9 @@ fn render(path: &str, offset: u64, whole: bool, page: FilePage) -> ToolAnswer {
         "offset": offset,
         "lines_shown": page.lines_shown,
         "lines_remaining": page.lines_remaining,
-        "has_more": has_more,
-        "next_offset": page.next.map(|(line, _)| line),
-        "next_line_offset": page.next.and_then(|(_, byte)| byte),
+        "has_more": next.is_some(),
+        "next_offset": next.map(|(line, _)| line),
+        "next_line_offset": next.and_then(|(_, byte)| byte),
         "total_lines": page.total_lines,
         "bytes_remaining": page.bytes_remaining,
         "cut_lines": page.cut_lines,

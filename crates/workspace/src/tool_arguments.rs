@@ -113,7 +113,8 @@ fn wrong_type(name: &str, expected: &str, got: &Value) -> ToolError {
     let got = match got {
         Value::Null => "nothing",
         Value::Bool(_) => "a boolean",
-        Value::Number(_) => "another number",
+        Value::Number(_) if expected.contains("number") => "another number",
+        Value::Number(_) => "a number",
         Value::String(_) => "a string",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",

@@ -112,7 +112,10 @@ impl Workspace {
     pub fn call(&self, name: &str, args: &Value) -> Result<ToolAnswer, ToolError> {
         match TOOLS.iter().find(|(spec, _)| spec.name == name) {
             Some((_, answer)) => answer(self, args),
-            None => Err(unknown_tool(name)),
+            None => {
+                let offered: Vec<&str> = tools().iter().map(|spec| spec.name).collect();
+                Err(ToolError::unknown_tool(name, &offered))
+            }
         }
     }
 
@@ -141,13 +144,15 @@ pub const WRITE_FILE: &str = "write_file";
 /// The name of the tool that replaces a part of a file.
 pub const EDIT_FILE: &str = "edit_file";
 
-fn unknown_tool(name: &str) -> ToolError {
-    let names = || tools().iter().map(|spec| spec.name);
-    let all: Vec<String> = names().map(|name| format!("`{name}`")).collect();
-    let meant = nearest_name(name, names());
-    let meant = meant.map_or_else(String::new, |meant| format!("Did you mean `{meant}`? "));
-    ToolError::new(ToolErrorCode::UnknownTool, format!("there is no tool `{name}`"))
-        .with_advice(format!("{meant}The tools are {}.", all.join(", ")))
+impl ToolError {
+    /// The error for a tool that is not among the offered ones.
+    pub fn unknown_tool(name: &str, offered: &[&str]) -> Self {
+        let all: Vec<String> = offered.iter().map(|name| format!("`{name}`")).collect();
+        let meant = nearest_name(name, offered.iter().copied());
+        let meant = meant.map_or_else(String::new, |meant| format!("Did you mean `{meant}`? "));
+        Self::new(ToolErrorCode::UnknownTool, format!("there is no tool `{name}`"))
+            .with_advice(format!("{meant}The tools are {}.", all.join(", ")))
+    }
 }
 
 /// The JSON schema of arguments. Each property has a name, a type and a description.

@@ -96,9 +96,13 @@ impl OpenBacktest {
         // A reload at the time of recording does not change the definition under test.
         record.facts.reload = None;
         let run = &mut self.run;
+        let existing = run.existing_tools(&record.event);
         let definition = &run.definition;
         let session = run.session.as_mut()?;
-        let facts = usable_facts(&record, self.recorded.as_deref(), definition);
+        let mut facts = usable_facts(&record, self.recorded.as_deref(), definition);
+        if facts.tools.is_empty() {
+            facts.tools = existing;
+        }
         let judged = catch_unwind(AssertUnwindSafe(|| {
             session.event_interpreter().with_interpreted(&record.event, |understood| {
                 let judged = judge(session, &record.event, understood, &facts);

@@ -1,6 +1,8 @@
 //! Separates certain results for one event from those that depend on unrecorded facts.
 
-use jackline_engine::facts::{FileFact, FileKind, GitFact};
+use std::collections::BTreeMap;
+
+use jackline_engine::facts::{FileFact, FileKind, GitChangeFact, GitFact};
 use jackline_engine::session::InterpretedEvent;
 use jackline_engine::verdict::{Constraint, GuardName, SafetyEvent, SessionStop, ViolationType};
 use jackline_engine::{
@@ -172,6 +174,10 @@ impl EventJudge<'_> {
         let ask = |query: &Query| match query {
             Query::File { .. } => {
                 Fact::File(FileFact { bytes: 1, ..FileFact::without_details(kind) })
+            }
+            // One world in which git would change nothing.
+            Query::GitChange { .. } if kind == FileKind::Missing => {
+                Fact::GitChange(GitChangeFact::Known { files: BTreeMap::new() })
             }
             Query::Git { .. } if with_git => Fact::Git(GitFact::default()),
             Query::Ignored { .. } if with_git => Fact::Ignored(false),

@@ -6,14 +6,14 @@ use serde_json::json;
 use crate::world::{CallWorld, ScriptedArtifact, mutation, retriable};
 
 fn public(outcome: &InternalOutcome) -> String {
-    serde_json::to_string(&egress(outcome).0).unwrap()
+    serde_json::to_string(&egress(outcome)).unwrap()
 }
 
 #[test]
 fn an_exhausted_call_has_a_general_public_text_and_an_exact_log() {
     let (outcome, mut trace) =
         CallWorld::default().run_call(&AttemptBudgets::default(), &[mutation()]);
-    let (public, normalization) = egress(&outcome);
+    let public = egress(&outcome);
     let expected = json!({
         "status": "error",
         "error_type": "request_not_completed",
@@ -21,19 +21,20 @@ fn an_exhausted_call_has_a_general_public_text_and_an_exact_log() {
         "retriable": false,
         "normalized": true,
         "normalization_policy": "guardrail_exhaustion_boundary_v1",
+        "guardrail_class": "recoverable_guardrail",
+        "guardrail_subtype": "singleton_method_mutation",
+        "guardrail_recovery_attempts": 1,
     });
-    assert_eq!(serde_json::to_value(public).unwrap(), expected);
-    let normalization = normalization.unwrap();
-    assert_eq!(normalization.guardrail_subtype, "singleton_method_mutation");
-    assert_eq!(normalization.guardrail_recovery_attempts, 1);
-    trace.record_normalization(Some(&normalization));
+    assert_eq!(serde_json::to_value(&public).unwrap(), expected);
+    assert_eq!(trace.guardrail_recovery_attempts, 1, "the log has the same count");
+    trace.record_public_outcome(&public);
     assert!(trace.user_outcome_normalized);
     let inside = serde_json::to_string(&(outcome, trace)).unwrap();
     assert!(inside.contains("singleton methods on Agent"), "{inside}");
 }
 
 #[test]
-fn the_public_outcome_does_not_depend_on_the_violation() {
+fn only_the_subtype_of_a_public_outcome_depends_on_the_violation() {
     let texts: Vec<String> = Subtype::ALL
         .iter()
         .filter(|subtype| subtype.class() == jackline_engine::verdict::ViolationClass::Recoverable)
@@ -45,7 +46,11 @@ fn the_public_outcome_does_not_depend_on_the_violation() {
             ]
         })
         .map(|answer| {
-            public(&CallWorld::default().run_call(&AttemptBudgets::default(), &[answer]).0)
+            let (outcome, _) = CallWorld::default().run_call(&AttemptBudgets::default(), &[answer]);
+            let mut public = egress(&outcome);
+            assert!(!serde_json::to_string(&public).unwrap().contains("RAW"), "{public:?}");
+            public.guardrail.as_mut().unwrap().subtype.clear();
+            serde_json::to_string(&public).unwrap()
         })
         .collect();
     assert!(texts.len() > 10);
@@ -65,7 +70,7 @@ fn a_failure_of_a_delegate_is_detailed_for_its_parent_and_general_at_the_top() {
     assert_eq!(parent, child, "the parent passes it on unchanged");
     assert_eq!(trace.attempt_id, 1, "the delegate already had its attempts");
     assert!(public(&parent).contains("couldn't be completed after multiple attempts"));
-    assert!(!public(&parent).contains("singleton"));
+    assert!(!public(&parent).contains("singleton methods"));
 
     // An artifact that returns an internal error type as its own must not leak it.
     let forged = OutcomeError::new("guardrail_retry_exhausted", "RAW-CHILD", true);
@@ -87,8 +92,24 @@ fn an_error_that_the_artifact_returns_is_public() {
     let (outcome, _) = CallWorld::default()
         .run_call(&AttemptBudgets::default(), &[ScriptedArtifact::Error(error)]);
     let outcome = egress(&outcome);
-    assert_eq!((outcome.0.error_message.as_deref(), outcome.1), (Some("no such film"), None));
+    assert_eq!(
+        (outcome.error_message.as_deref(), outcome.normalized),
+        (Some("no such film"), false)
+    );
     let (outcome, _) =
         CallWorld::default().run_call(&AttemptBudgets::default(), &[retriable("fetch_failed")]);
     assert!(!public(&outcome).contains("RAW"));
+}
+
+#[test]
+fn a_public_outcome_says_what_the_internal_one_says_about_another_request() {
+    let answers = [ScriptedArtifact::Down("provider"), ScriptedArtifact::Down("provider")];
+    let (outcome, trace) = CallWorld::default().run_call(&AttemptBudgets::default(), &answers);
+    let public = egress(&outcome);
+    let raw = outcome.error().unwrap();
+    assert_eq!((public.retriable, public.normalized), (raw.retriable, true));
+    assert!(raw.retriable, "another request may help when the provider failed");
+    // No guardrail ended the call.
+    assert_eq!((&public.guardrail, public.guardrail_recovery_attempts), (&None, Some(0)));
+    assert_eq!(trace.guardrail_recovery_attempts, 0);
 }

@@ -86,10 +86,12 @@ proptest! {
         }
 
         // No internal text is public.
-        let (public, normalization) = egress(&outcome);
+        let public = egress(&outcome);
         let text = serde_json::to_string(&public).unwrap();
         prop_assert!(!text.contains(MARKER), "{}", text);
-        prop_assert_eq!(public.normalized, normalization.is_some());
+        prop_assert_eq!(public.retriable, outcome.error().is_some_and(|error| error.retriable));
+        let attempts = public.normalized.then_some(trace.guardrail_recovery_attempts);
+        prop_assert_eq!(public.guardrail_recovery_attempts, attempts);
 
         // The same answers lead to the same result.
         let mut again = CallWorld { end_after, ..CallWorld::default() };

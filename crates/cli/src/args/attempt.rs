@@ -17,7 +17,8 @@ pub(crate) struct AttemptArgs {
     /// The directory that the tools work in [default: the current directory]
     #[arg(short, long, value_name = "DIRECTORY")]
     pub(crate) workspace: Option<PathBuf>,
-    /// The definition [default: the task's, else jackline.yaml in the workspace or in a parent]
+    /// The definition [default: the task's, else jackline.yaml in the workspace or in a parent,
+    /// else the preset coding-agent]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) definition: Option<PathBuf>,
     /// The worker program that runs generated programs [default: jackline-sandbox next to this
@@ -27,6 +28,9 @@ pub(crate) struct AttemptArgs {
     /// Print JSON, one object per line; the last one is the outcome
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print only the public outcome, as one JSON object without internal details
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) public: bool,
 }
 
 #[derive(Args)]
@@ -39,8 +43,8 @@ Exit codes: 0 done, or nothing to do; 1 a file was not restored; 2 wrong usage o
 Only a person may run this command without --dry-run. It is refused if an agent started it."
 )]
 pub(crate) struct UndoArgs {
-    /// An id, a unique prefix, or a journal file
-    pub(crate) session: String,
+    /// An id, a unique prefix, or a journal file [default: the latest session of this workspace]
+    pub(crate) session: Option<String>,
     /// Undo only this attempt
     pub(crate) attempt: Option<String>,
     /// Show what would be done, and do nothing

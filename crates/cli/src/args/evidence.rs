@@ -16,8 +16,9 @@ success; 1 the journal was changed after it was written; 2 wrong usage or invali
 pub(crate) struct ExportArgs {
     /// An id, a unique prefix, or a journal file [default: the latest session of this workspace]
     pub(crate) session: Option<String>,
-    /// Write to this file, which only you can read [default: standard output]
-    #[arg(long, value_name = "FILE")]
+    /// Write to this file, which only you can read [default: standard output, unless it is a
+    /// terminal]
+    #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }
 
@@ -42,7 +43,7 @@ pub(crate) struct AttestArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
     /// Write to this file [default: standard output]
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }
 

@@ -26,6 +26,9 @@ pub(crate) struct HookArgs {
     /// The client that calls the hook
     #[arg(value_parser = client_parser())]
     pub(crate) client: &'static Client,
+    /// The role of the agent [default: `identity.default_role` of the definition]
+    #[arg(long)]
+    pub(crate) role: Option<String>,
     /// Print a seal before the answer, for hook commands that accept only sealed answers
     #[arg(long)]
     pub(crate) sealed: bool,
@@ -44,9 +47,14 @@ impl HookArgs {
     pub(crate) fn parse_fast(arguments: impl Iterator<Item = OsString>) -> Option<Self> {
         let mut arguments = arguments.peekable();
         let client = find_client(arguments.next()?.to_str()?)?;
+        let role = match arguments.next_if(|argument| argument == "--role") {
+            Some(_) => Some(arguments.next()?.into_string().ok()?),
+            None => None,
+        };
         let sealed = arguments.next_if(|argument| argument == "--sealed").is_some();
         arguments.next().is_none().then_some(Self {
             client,
+            role,
             sealed,
             deadline_seconds: HOOK_SECONDS,
             definition: None,

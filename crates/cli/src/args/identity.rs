@@ -34,6 +34,9 @@ pub(crate) struct IdentityApproveArgs {
     /// An id, a unique prefix, a journal file or an export [default: the latest session of this
     /// workspace]
     pub(crate) session: Option<String>,
+    /// Do not ask, even if the client reported nothing about its agent
+    #[arg(long)]
+    pub(crate) yes: bool,
     #[command(flatten)]
     pub(crate) person: PersonArgs,
 }

@@ -7,11 +7,12 @@ use clap::Args;
 #[derive(Args)]
 #[command(
     after_help = "The guards of one session decide on every call. If the agent is in a loop, an advisor model is \
-asked. If a model does not answer, the fallback model takes over. If a person is needed, the run waits: \
+asked, then the next model takes over. If a person is needed, the run waits, or without a terminal it exits: \
 `jackline status` shows why; `jackline clear`, `ack` or `resume` continues it; `jackline stop` or a file \
 `.jackline/STOP` stops it. See docs/guide/run.md.\n\n\
 Exit codes: 0 the objective is achieved; 1 it is not; 2 wrong usage or an invalid task; 3 the guard is broken."
 )]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub(crate) struct RunArgs {
     /// The task: a YAML file, or a directory with a `task.yaml`
     #[arg(required_unless_present = "resume")]
@@ -30,15 +31,19 @@ pub(crate) struct RunArgs {
     /// program or in PATH]
     #[arg(long, value_name = "PATH")]
     pub(crate) sandbox: Option<PathBuf>,
-    /// The role of the agent [default: the task's, else developer]
+    /// The role of the agent [default: the task's, else `identity.default_role` of the definition]
     #[arg(long, value_name = "ROLE")]
     pub(crate) role: Option<String>,
     /// The time when the work must be finished, as 2026-01-31T18:00:00Z
     #[arg(long, value_name = "TIME")]
     pub(crate) deadline: Option<String>,
-    /// Exit instead of waiting if a person is needed; `--resume` continues the run
+    /// Exit instead of waiting if a person is needed; `--resume` continues the run [default without
+    /// a terminal]
     #[arg(long)]
     pub(crate) no_wait: bool,
+    /// Wait for a person also without a terminal
+    #[arg(long, conflicts_with = "no_wait")]
+    pub(crate) wait: bool,
     /// Use the task's scripted model even if the environment configures a real model
     #[arg(long)]
     pub(crate) scripted: bool,

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
     args_conflicts_with_subcommands = true,
     after_help = "A generated tool is a tool that a model wrote. It is listed because an attempt succeeded with it; its \
 version is the checksum of its source. Its state is `durable` if few of its last uses failed, `degraded` if most \
-failed, and `new` until there are enough uses (`health` in the definition). Failures with an external cause do not \
+failed, `probation` if a model has generated a degraded tool again, and `new` until there are enough uses (`health` in the definition). Failures with an external cause do not \
 count.\n\n\
 Exit codes: 0 success; 1 an entry is broken, or the tool does not exist; 2 wrong usage; 3 the registry can't be \
 read or written."

@@ -28,6 +28,11 @@ pub(crate) fn run(args: &AllowArgs) -> ExitKind {
                 print_line(dim(
                     "the call runs when the session is resumed and tries exactly this call again",
                 ));
+            } else if question.waiting.in_client {
+                print_line(dim(
+                    "the client still asks about this call; answer Yes there. A No there counts, \
+                     and ends this permission",
+                ));
             } else {
                 print_line(dim(
                     "the call runs when the agent tries exactly this call again; tell it to continue",

@@ -2,56 +2,103 @@
 
 pub(super) mod attempt_display;
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use jackline_attempt::PublicStatus;
+use jackline_host::clock::boot_number;
+use jackline_host::state_home;
+use jackline_journal::FileStore;
 use jackline_sandbox_host::Sandbox;
 use jackline_task::{TaskError, TaskOptions, TaskReport, load_task};
-use serde_json::json;
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 
 use super::task_file::describe_load_error;
 use crate::args::AttemptArgs;
 use crate::exit::ExitKind;
-use crate::terminal::{
-    current_directory, fail, open_store, print_json_line, print_warning, sanitize,
-};
+use crate::terminal::{current_directory, fail, print_warning, sanitize};
 
-pub(crate) fn run(args: &AttemptArgs) -> ExitKind {
-    let task = match load_task(&args.task) {
-        Ok(task) => task,
-        Err(error) => return fail(ExitKind::Usage, describe_load_error(&error)),
-    };
-    let opening = match opening(args) {
-        Ok(opening) => opening,
-        Err(exit) => return exit,
-    };
-    let mut display = attempt_display::AttemptDisplay::new(args.json);
-    match jackline_task::run_task(&task, opening, &mut |event| display.show(event)) {
-        Ok(report) => end(args, &report),
-        Err(error) => {
-            let exit = match error {
-                TaskError::Workspace(_) | TaskError::KeyNotSet(_) | TaskError::Definition(_) => {
-                    ExitKind::Usage
-                }
-                TaskError::Worker(_) | TaskError::Session(_) | TaskError::UnfinishedAttempt(_) => {
-                    ExitKind::Broken
-                }
-            };
-            fail(exit, error)
+/// What the command prints on standard output.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AttemptOutput {
+    /// The events as text, then the outcome.
+    Text,
+    /// The events as JSON, then the outcome.
+    Json,
+    /// Only the public outcome.
+    PublicOutcome,
+}
+
+impl AttemptOutput {
+    fn of(args: &AttemptArgs) -> Self {
+        match (args.public, args.json) {
+            (true, _) => Self::PublicOutcome,
+            (false, true) => Self::Json,
+            (false, false) => Self::Text,
         }
     }
 }
 
-fn opening(args: &AttemptArgs) -> Result<TaskOptions, ExitKind> {
+/// The reason why a task has no report.
+struct AttemptRefusal {
+    exit: ExitKind,
+    /// The stable word for it in `--json`.
+    kind: &'static str,
+    text: String,
+}
+
+impl AttemptRefusal {
+    fn usage(text: impl Display) -> Self {
+        Self { exit: ExitKind::Usage, kind: "usage", text: text.to_string() }
+    }
+}
+
+impl From<TaskError> for AttemptRefusal {
+    fn from(error: TaskError) -> Self {
+        let exit = match error {
+            TaskError::Workspace(_) | TaskError::KeyNotSet(_) | TaskError::Definition(_) => {
+                ExitKind::Usage
+            }
+            TaskError::Worker(_) | TaskError::Session(_) | TaskError::UnfinishedAttempt(_) => {
+                ExitKind::Broken
+            }
+        };
+        Self { exit, kind: error.kind(), text: error.to_string() }
+    }
+}
+
+pub(crate) fn run(args: &AttemptArgs) -> ExitKind {
+    let output = AttemptOutput::of(args);
+    let mut display = attempt_display::AttemptDisplay::new(output);
+    match run_task(args, &mut display) {
+        Ok(report) => end(output, &report),
+        Err(refusal) => {
+            // Programs that read the outcome get the error, too.
+            attempt_display::print_refusal(output, &refusal);
+            fail(refusal.exit, refusal.text)
+        }
+    }
+}
+
+fn run_task(
+    args: &AttemptArgs,
+    display: &mut attempt_display::AttemptDisplay,
+) -> Result<TaskReport, AttemptRefusal> {
+    let task = load_task(&args.task)
+        .map_err(|error| AttemptRefusal::usage(describe_load_error(&error)))?;
+    let options = task_options(args)?;
+    Ok(jackline_task::run_task(&task, options, &mut |event| display.show(event))?)
+}
+
+fn task_options(args: &AttemptArgs) -> Result<TaskOptions, AttemptRefusal> {
     let root = args.workspace.clone().unwrap_or_else(current_directory);
     let workspace = root.canonicalize().map_err(|error| {
-        fail(ExitKind::Usage, format!("can't work in `{}`: {error}", root.display()))
+        AttemptRefusal::usage(format!("can't work in `{}`: {error}", root.display()))
     })?;
     if let Some(file) = args.definition.as_ref().filter(|file| !file.is_file()) {
         let text = format!("definition `{}` not found; check the path after -d", file.display());
-        return Err(fail(ExitKind::Usage, text));
+        return Err(AttemptRefusal::usage(text));
     }
     let cancelled = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -59,7 +106,7 @@ fn opening(args: &AttemptArgs) -> Result<TaskOptions, ExitKind> {
         let _ = signal_hook::flag::register(signal, Arc::clone(&cancelled));
     }
     Ok(TaskOptions {
-        store: open_store()?,
+        store: FileStore::new(state_home().map_err(AttemptRefusal::usage)?, boot_number()),
         workspace,
         definition: args.definition.clone(),
         sandbox: Sandbox { path: args.sandbox.clone() },
@@ -68,7 +115,7 @@ fn opening(args: &AttemptArgs) -> Result<TaskOptions, ExitKind> {
     })
 }
 
-fn end(args: &AttemptArgs, report: &TaskReport) -> ExitKind {
+fn end(output: AttemptOutput, report: &TaskReport) -> ExitKind {
     for recovered in &report.recovery.done {
         let files = recovered.undone.restored.join(", ");
         let (attempt, session) = (recovered.attempt, &recovered.session);
@@ -77,15 +124,7 @@ fn end(args: &AttemptArgs, report: &TaskReport) -> ExitKind {
             sanitize(&files, 500)
         ));
     }
-    if args.json {
-        let (session, outcome) = (&report.session, &report.public);
-        let trace = &report.trace_file;
-        print_json_line(
-            json!({ "event": "ended", "session": session, "outcome": outcome, "trace": trace }),
-        );
-    } else {
-        attempt_display::print_outcome(report);
-    }
+    attempt_display::print_report(output, report);
     if let Some(stuck) = &report.rollback_failure {
         return fail(
             ExitKind::Broken,

@@ -15,14 +15,14 @@ use std::sync::atomic::AtomicU64;
 
 use jackline_analysis::{Backtest, ResultMemo};
 use jackline_clients::find_client;
-use jackline_definition::FILE_NAME;
 use jackline_engine::{Definition, SessionLocation};
 use jackline_host::clock::now;
 use jackline_host::environment::home;
 use jackline_host::{HostAccess, state_home};
-use jackline_runtime::Definitions;
 use jackline_runtime::definitions::DefinitionError;
+use jackline_runtime::{AdapterTools, Definitions};
 
+use super::{DEFAULT_DEFINITION, default_definition};
 use crate::args::BacktestArgs;
 use crate::exit::ExitKind;
 use crate::terminal::{current_directory, fail, print_error, print_warning, sanitize};
@@ -30,9 +30,6 @@ use files::{RecordedFile, SearchLocations, UnreadableFile, find_recordings, read
 use play::{BacktestContext, BacktestPart, InputBuffers};
 use progress::ProgressBar;
 use report::BacktestReport;
-
-/// The definition for a workspace without one: what `init` would write, enforced.
-const DEFAULT_DEFINITION: &str = "extends: [coding-agent]";
 
 /// The maximum length of a shown warning.
 const WARNING_MAX: usize = 2000;
@@ -64,7 +61,7 @@ fn backtest(args: &BacktestArgs) -> Result<ExitKind, ExitKind> {
         };
         Ok(BacktestContext {
             intake: &intake,
-            backtest: Backtest::new(&definition, place),
+            backtest: Backtest::new(&definition, place).with_client_tools(tools_of_client),
             memo: ResultMemo::default(),
             as_json: args.json,
             calls: AtomicU64::new(0),
@@ -221,9 +218,7 @@ fn definition(args: &BacktestArgs) -> Result<(Definition, String), ExitKind> {
             Ok(((*resolved.definition).clone(), source))
         }
         Err(DefinitionError::NotFound(_)) if args.definition.is_none() => {
-            let loaded = jackline_definition::load(DEFAULT_DEFINITION.as_bytes(), FILE_NAME);
-            let definition = loaded.map_err(|error| fail(ExitKind::Broken, error))?;
-            Ok((definition, "the preset `coding-agent`, the default".to_owned()))
+            Ok((default_definition()?, format!("{DEFAULT_DEFINITION}, the default")))
         }
         Err(error) => {
             let text =
@@ -274,4 +269,9 @@ fn nothing_found_message(
              (`.jsonl`, `.jsonl.gz`), directories of them, or sessions"
         ),
     }
+}
+
+/// The tools of a client by its id. Another client has tools that are not known here.
+fn tools_of_client(client: &str) -> AdapterTools {
+    find_client(client).map(|client| client.dialect.tools().known()).unwrap_or_default()
 }

@@ -1,21 +1,27 @@
 //! `jackline check`: reports every problem in a definition, and shows what is in force.
 
+mod known_tools;
+
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anstyle::AnsiColor;
 use jackline_definition::{
     DemandLine, DemandStatus, Diagnostic, Diagnostics, Layer, LoadedDefinition, words,
 };
-use jackline_engine::definition::DeclaredTool;
+use jackline_engine::definition::{DeclaredTool, Rule, Rules};
 use jackline_engine::{Definition, Digest, Mode};
 use jackline_runtime::definitions::{DefinitionError, EffectiveDefinition, find_file, load_file};
 use serde_json::{Value, json};
 
+use self::known_tools::{known_tools_json, known_tools_text};
+use super::find_definition;
+use super::trust_demands::offer_trust;
 use crate::args::CheckArgs;
 use crate::exit::ExitKind;
 use crate::terminal::{
-    bold, current_directory, dim, fail, machine_definitions, open_store, print_json_line,
-    print_line, print_table, sanitize, styled,
+    bold, current_directory, dim, fail, format_count, machine_definitions, open_store,
+    print_json_line, print_line, print_table, sanitize, styled,
 };
 
 /// The maximum length of a shown line from a file.
@@ -23,16 +29,20 @@ const LINE_MAX: usize = 400;
 
 pub(crate) fn run(args: &CheckArgs) -> ExitKind {
     let named = args.file.clone().or_else(|| args.definition.clone());
-    let named = named.or_else(|| find_file(&current_directory()).map(relative));
     if args.effective {
+        let named = named.or_else(|| find_file(&current_directory()).map(relative));
         return effective(named.as_deref(), args.json);
     }
-    let Some(file) = named else {
+    let is_named = named.is_some();
+    let Some(file) = named.or_else(|| find_definition().map(relative)) else {
         return fail(ExitKind::Usage, DefinitionError::NotFound(current_directory()));
     };
     match load_file(&file) {
         Ok((loaded, checksum)) => {
-            show(&file, &loaded, &checksum, args.json);
+            show(&file, &loaded, &checksum, args);
+            if !is_named && !args.json {
+                offer_trust_here();
+            }
             ExitKind::Success
         }
         Err(error) => report_invalid(&error, Some(&file), args.json),
@@ -77,20 +87,34 @@ fn fallback_checksum(file: &Path) -> Option<Digest> {
         .find_map(|at| definitions.fallback_checksum(Some(file), at))
 }
 
-fn show(file: &Path, loaded: &LoadedDefinition, checksum: &Digest, as_json: bool) {
+/// Offers to trust the definition of this workspace, if it needs that.
+fn offer_trust_here() {
+    let Ok(store) = open_store() else { return };
+    let definitions = machine_definitions(None, &store).read_only();
+    if let Ok(effective) = definitions.effective(None, &current_directory()) {
+        offer_trust(&store, &effective, true);
+    }
+}
+
+fn show(file: &Path, loaded: &LoadedDefinition, checksum: &Digest, args: &CheckArgs) {
     let name = file.display().to_string();
     let definition = &loaded.definition;
-    if as_json {
+    if args.json {
         print_json_line(json!({
             "file": name, "ok": true, "checksum": checksum, "definition": definition,
+            "known_tools": known_tools_json(definition),
             "extended": loaded.extended.iter().map(|(path, _)| path).collect::<Vec<_>>(),
             "warnings": loaded.warnings.iter().map(problem_json).collect::<Vec<_>>(),
         }));
         return;
     }
     let ok = styled(AnsiColor::Green.on_default().bold(), "ok");
-    print_line(format!("{}: {ok}", bold(&name)));
-    describe(definition)
+    let warnings = match loaded.warnings.len() {
+        0 => String::new(),
+        count => format!(", {}", format_count(count.try_into().unwrap_or(u64::MAX), "warning")),
+    };
+    print_line(format!("{}: {ok}{warnings}", bold(&name)));
+    describe(definition, args.details)
         .iter()
         .for_each(|line| print_line(format!("  {}", sanitize(line, LINE_MAX))));
     for (path, _) in &loaded.extended {
@@ -172,6 +196,7 @@ fn effective_json(effective: &EffectiveDefinition) -> Value {
         "problems": effective.combined.problems,
         "warnings": effective.warnings.iter().map(problem_json).collect::<Vec<_>>(),
         "definition": effective.combined.definition,
+        "known_tools": known_tools_json(&effective.combined.definition),
     })
 }
 
@@ -192,6 +217,9 @@ fn show_effective(effective: &EffectiveDefinition) {
     let rows: Vec<Vec<String>> = in_force.into_iter().map(decision_row).collect();
     print_line(bold("in force"));
     print_table(&rows);
+    if let Some(known) = known_tools_text(definition) {
+        print_line(format!("  {}", sanitize(&known, LINE_MAX)));
+    }
     if !ignored.is_empty() {
         print_line(bold("ignored"));
         ignored.iter().for_each(|line| print_line(ignored_line(line)));
@@ -236,8 +264,9 @@ fn mode(definition: &Definition) -> &'static str {
     }
 }
 
-/// The settings of a definition, and where they differ from the defaults.
-fn describe(definition: &Definition) -> Vec<String> {
+/// The settings of a definition, and where they differ from the defaults. Without `details`, the
+/// rules of packs are only counted.
+fn describe(definition: &Definition, details: bool) -> Vec<String> {
     let mut lines = vec![format!("{} in mode {}", definition.name, mode(definition))];
     let default = Definition::default();
     if definition.unknown_tools != default.unknown_tools {
@@ -251,11 +280,12 @@ fn describe(definition: &Definition) -> Vec<String> {
         let tools: Vec<&str> = definition.tools.iter().map(|tool| tool.name.as_str()).collect();
         lines.push(format!("tools: {}", tools.join(", ")));
     }
+    lines.extend(known_tools_text(definition));
     let configured = definition.tools.iter().filter(|tool| has_settings(tool));
     lines.extend(configured.map(|tool| format!("tool {}", words::tool(tool))));
     lines.extend(definition.protected.iter().map(|path| format!("protected: `{path}`")));
     lines.extend(definition.policies.iter().flat_map(|policy| words::policy(&policy.rule)));
-    lines.extend(definition.rules.iter().map(|rule| format!("rule {}", words::rule(rule))));
+    lines.extend(describe_rules(&definition.rules, details));
     if let Some(checker) = &definition.completion {
         let cap = words::cap(definition.completion_cap);
         lines.push(format!("to stop: {} ({cap})", words::checker(checker)));
@@ -282,6 +312,28 @@ fn describe(definition: &Definition) -> Vec<String> {
     lines.extend(definition.advisor.as_ref().map(words::advisor));
     lines.extend(definition.feedback.iter().map(words::feedback));
     lines.extend(definition.notify.iter().map(words::notifier));
+    lines
+}
+
+/// The rules in force. Without `details`, those of packs are only counted.
+fn describe_rules(rules: &Rules, details: bool) -> Vec<String> {
+    let pack = |rule: &Rule| {
+        let pack = rule.origin.strip_prefix("pack ").filter(|_| !details);
+        pack.map(ToOwned::to_owned)
+    };
+    let mut packs: BTreeMap<String, u64> = BTreeMap::new();
+    for pack in rules.iter().filter_map(pack) {
+        *packs.entry(pack).or_default() += 1;
+    }
+    let own = rules.iter().filter(|rule| pack(rule).is_none());
+    let mut lines: Vec<String> = own.map(|rule| format!("rule {}", words::rule(rule))).collect();
+    if !packs.is_empty() {
+        let packs: Vec<String> = packs
+            .iter()
+            .map(|(pack, count)| format!("{pack} ({})", format_count(*count, "rule")))
+            .collect();
+        lines.push(format!("packs: {}; `--details` lists the rules", packs.join(", ")));
+    }
     lines
 }
 

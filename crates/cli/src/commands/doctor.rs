@@ -5,6 +5,8 @@ use std::io;
 use anstyle::{AnsiColor, Style};
 use jackline_clients::installed_client::InstalledClient;
 use jackline_clients::settings_file::settings_files;
+use jackline_clients::{CLIENTS, Client};
+use jackline_host::environment::find_program;
 use jackline_setup::doctor::{
     CheckStatus, CheckedAgent, Doctor, DoctorCheck, DoctorReport, HookLatency, check_installation,
 };
@@ -42,24 +44,32 @@ pub(crate) fn run(args: &DoctorArgs) -> ExitKind {
 }
 
 fn run_doctor(args: &DoctorArgs) -> Result<(InstalledClient, DoctorReport), LiveError> {
-    let client = InstalledClient::find(args.client, args.client_program.as_deref())?;
+    let tested = args.client.unwrap_or_else(first_installed_client);
+    let client = InstalledClient::find(tested, args.client_program.as_deref())?;
     let start = |source| LiveError::Start { program: "jackline".into(), source };
     let jackline = std::env::current_exe().map_err(start)?;
     let jackline = quoted_program(&jackline).map_err(|error| start(io::Error::other(error)))?;
     let name = client.program.display();
-    print_note(dim(format!("{} {}, {name}", args.client.title, client.version)));
+    print_note(dim(format!("{} {}, {name}", tested.title, client.version)));
     let doctor = Doctor { client: &client, jackline: &jackline };
     let mut report = doctor.examine(|what| print_note(dim(format!("testing: {what}"))))?;
-    let files = settings_files(&current_directory(), args.client);
-    let of_project = settings_of_project(&current_directory(), args.client);
+    let files = settings_files(&current_directory(), tested);
+    let of_project = settings_of_project(&current_directory(), tested);
     report.checks.extend(check_installation(
-        args.client,
+        tested,
         &files,
         &of_project,
         client.version,
         env!("CARGO_PKG_VERSION"),
     ));
     Ok((client, report))
+}
+
+/// The first client whose program is found; without any, the first of all.
+fn first_installed_client() -> &'static Client {
+    let is_installed = |client: &&Client| find_program(client.id.as_str()).is_some();
+    let [first, ..] = CLIENTS;
+    CLIENTS.into_iter().find(is_installed).unwrap_or(first)
 }
 
 fn show(report: &DoctorReport) {

@@ -7,22 +7,24 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use jackline_analysis::{CallInput, Explainer, Explanation, HypotheticalCall, ViolationReason};
+use jackline_clients::CLIENTS;
 use jackline_engine::call_description::{
     CallDescription, DescribedRun, OpaquePart, PathEffect, SimpleCommand, TouchedPath,
 };
 use jackline_engine::json::parse_strict;
 use jackline_engine::verdict::ViolationType;
 use jackline_engine::{ActorId, ToolKind, ToolName, Verdict};
-use jackline_runtime::RuntimeFault;
+use jackline_host::HostAccess;
 use jackline_runtime::definitions::{DefinitionError, find_file};
+use jackline_runtime::{AdapterTools, Definitions, RuntimeFault};
 use serde_json::{Value, json};
 
-use super::select;
+use super::{DEFAULT_DEFINITION, default_definition, select};
 use crate::args::ExplainArgs;
 use crate::exit::ExitKind;
 use crate::terminal::{
-    current_directory, fail, load_sessions, machine_definitions, open_store, print_json_line,
-    print_warning, sanitize,
+    current_directory, dim, fail, load_sessions, machine_definitions, open_store, print_json_line,
+    print_note, print_warning, sanitize,
 };
 
 /// The maximum length of a command line from standard input.
@@ -46,6 +48,7 @@ fn explain(args: &ExplainArgs) -> Result<ExitKind, ExitKind> {
         Some(name) => session_explainer(name)?,
         None => workspace_explainer(args)?,
     };
+    let explainer = explainer.with_tools(tools_of_clients());
     if let Some(reason) = explainer.broken() {
         let warning = format!(
             "the definition does not load, so the last valid one ({}) stays in force: {reason}; \
@@ -107,6 +110,14 @@ fn session_explainer(name: &str) -> Result<Explainer, ExitKind> {
     Explainer::of_session(definitions, &store, &entry).map_err(|fault| explain_failure(&fault))
 }
 
+/// The tools of all clients, because any of them may make the call.
+fn tools_of_clients() -> AdapterTools {
+    let tools = || CLIENTS.iter().map(|client| client.dialect.tools());
+    let names = tools().flat_map(|tools| tools.names).map(|name| (*name).to_owned());
+    let prefixes = tools().flat_map(|tools| tools.prefixes).copied();
+    AdapterTools::partial(names).with_prefixes(prefixes)
+}
+
 /// The explainer for the workspace. The workspace is the directory of the definition, because the
 /// user may be in one of its subdirectories.
 fn workspace_explainer(args: &ExplainArgs) -> Result<Explainer, ExitKind> {
@@ -121,7 +132,19 @@ fn workspace_explainer(args: &ExplainArgs) -> Result<Explainer, ExitKind> {
     let workspace =
         file.as_deref().and_then(Path::parent).map_or_else(current_directory, ToOwned::to_owned);
     let definitions = machine_definitions(args.definition.clone(), &store);
-    Explainer::of_workspace(definitions, &workspace).map_err(|fault| explain_failure(&fault))
+    match Explainer::of_workspace(definitions, &workspace) {
+        Err(RuntimeFault::Definition(DefinitionError::NotFound(_))) => {
+            print_note(dim(format!(
+                "there is no `jackline.yaml` here or above, so this is the decision of {DEFAULT_DEFINITION}"
+            )));
+            let host = HostAccess::of_machine(Some(store.home()));
+            let definitions = Definitions::made(default_definition()?, host)
+                .map_err(|error| fail(ExitKind::Broken, error))?;
+            Explainer::of_workspace(definitions, &workspace)
+                .map_err(|fault| explain_failure(&fault))
+        }
+        result => result.map_err(|fault| explain_failure(&fault)),
+    }
 }
 
 fn explain_failure(fault: &RuntimeFault) -> ExitKind {

@@ -1,11 +1,12 @@
 //! `jackline export`: writes a session to one file, which can be read and replayed anywhere.
 
+use std::io::IsTerminal as _;
 use std::path::Path;
 
 use super::{hand_out, select};
 use crate::args::ExportArgs;
 use crate::exit::ExitKind;
-use crate::terminal::{fail, load_sessions, print_note};
+use crate::terminal::{fail, format_bytes, load_sessions, print_note};
 
 pub(crate) fn run(args: &ExportArgs) -> ExitKind {
     let selected = load_sessions()
@@ -21,7 +22,15 @@ pub(crate) fn run(args: &ExportArgs) -> ExitKind {
         }
     };
     let out = args.out.as_deref();
-    match hand_out(&export.render(), out) {
+    let text = export.render();
+    if out.is_none() && std::io::stdout().is_terminal() {
+        let size = format_bytes(text.len().try_into().unwrap_or(u64::MAX));
+        let text = format!(
+            "the export is {size} of JSON, too much for a terminal; write it to a file with `-o FILE`, or pipe it"
+        );
+        return fail(ExitKind::Usage, text);
+    }
+    match hand_out(&text, out) {
         Ok(true) => {}
         Ok(false) => return ExitKind::Success,
         Err(exit) => return exit,

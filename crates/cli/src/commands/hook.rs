@@ -15,6 +15,7 @@ pub(crate) fn run(args: &HookArgs) -> ExitCode {
         dialect: args.client.dialect,
         runtime: HookRuntime::OfMachine { definition: args.definition.clone() },
         sealed: args.sealed,
+        role: args.role.clone(),
         deadline: Duration::from_secs(args.deadline_seconds),
     };
     let port: Arc<dyn HookPort> = Arc::new(ProcessPort);

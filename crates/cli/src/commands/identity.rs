@@ -1,5 +1,7 @@
 //! `jackline identity`: shows the parts of a session's agent, and manages approved agents.
 
+use std::io::IsTerminal as _;
+
 use jackline_engine::Session;
 use jackline_engine::definition::checksum_without_identity;
 use jackline_host::clock::now;
@@ -14,8 +16,8 @@ use super::select;
 use crate::args::{IdentityApproveArgs, IdentityCommand, IdentityRevokeArgs, IdentityShowArgs};
 use crate::exit::ExitKind;
 use crate::terminal::{
-    bold, dim, fail, format_age, load_sessions, print_json_line, print_line, print_table, sanitize,
-    state_documents,
+    bold, confirm, dim, fail, format_age, load_sessions, print_json_line, print_line, print_table,
+    print_warning, sanitize, state_documents,
 };
 
 /// The minimum length of a checksum prefix.
@@ -96,6 +98,9 @@ fn approve(args: &IdentityApproveArgs) -> Result<(), ExitKind> {
     let (store, entry, session) = inspect_selected(args.session.as_deref())?;
     let definition = session.definition();
     let checksum = session.agent_checksum();
+    if session.agent().parts().iter().all(|(_, part)| part.is_none()) {
+        confirm_unknown_agent(&entry, &definition.name, args.yes)?;
+    }
     let opened = entry.opening().map_err(|error| fail(ExitKind::Broken, error))?;
     let pin = AgentApproval {
         checksum,
@@ -113,6 +118,31 @@ fn approve(args: &IdentityApproveArgs) -> Result<(), ExitKind> {
         "approved {checksum} for `{}`; agents without approval are now refused there",
         definition.name
     ));
+    Ok(())
+}
+
+/// Warns that the approval would be for any agent whose client reports nothing, and asks.
+fn confirm_unknown_agent(
+    entry: &SessionEntry,
+    definition: &str,
+    is_confirmed: bool,
+) -> Result<(), ExitKind> {
+    let name = sanitize(&entry.name, 80);
+    print_warning(format!(
+        "the client of session `{name}` reported no prompt, no tools, no model and no parameters, so \
+         this approves every agent that reports none of them under `{definition}`"
+    ));
+    if is_confirmed {
+        return Ok(());
+    }
+    if !std::io::stdin().is_terminal() {
+        let text = "no terminal to confirm in; if you want to approve any such agent, pass --yes";
+        return Err(fail(ExitKind::Usage, text));
+    }
+    if !confirm("Approve any such agent?") {
+        print_line("nothing was changed");
+        return Err(ExitKind::No);
+    }
     Ok(())
 }
 

@@ -1,29 +1,30 @@
 //! `jackline init`: installs the guard in the settings of agent clients, and removes it.
 
 mod canary;
+mod leftovers;
+mod next_steps;
+mod plan_display;
 
 use std::io::{self, IsTerminal as _};
-use std::path::Path;
 
-use anstyle::AnsiColor;
 use jackline_clients::installation::InstallScope;
 use jackline_clients::{CLIENTS, Client, find_client};
 use jackline_host::state_home;
 use jackline_mcp::{AddressError, Encryption, ServerAddress};
 use jackline_setup::install::{
-    DiffLine, FilePurpose, InstallError, InstallPlan, InstallRequest, PlannedChange,
-    RemoteSelection, WrittenFile, apply_plan, diff, plan, plan_removal, plan_unwrapping,
-    plan_wrapping,
+    InstallError, InstallPlan, InstallRequest, RemoteSelection, WrittenFile, apply_plan, plan,
+    plan_removal, plan_unwrapping, plan_wrapping,
 };
-use serde_json::{Value, json};
 
 use self::canary::CanaryOutcome;
+use self::leftovers::RemainingFiles;
+use self::next_steps::{offer_needed_trust, print_next_steps};
+use self::plan_display::{display_path, show, show_written, summary};
 use super::person::require_person;
 use crate::args::InitArgs;
 use crate::exit::ExitKind;
 use crate::terminal::{
-    bold, confirm, current_directory, dim, fail, print_json_line, print_line, print_warning,
-    sanitize, styled,
+    confirm, current_directory, fail, print_json_line, print_line, print_warning, sanitize,
 };
 
 /// The maximum length of a shown diff line.
@@ -97,15 +98,16 @@ fn install_request(args: &InitArgs) -> Result<InstallRequest, ExitKind> {
     };
     let clients =
         args.clients.iter().map(client).collect::<Result<Vec<&'static Client>, ExitKind>>()?;
-    let scope = match (args.local, args.user) {
-        (true, _) => InstallScope::Local,
+    let scope = match (args.shared, args.user) {
+        (true, _) => InstallScope::Shared,
         (_, true) => InstallScope::User,
-        _ => InstallScope::Project,
+        _ => InstallScope::Local,
     };
     let jackline = std::env::current_exe();
     Ok(InstallRequest {
         clients,
         scope,
+        role: args.role.clone(),
         directory: current_directory(),
         guard_program: jackline.map_err(|error| {
             fail(ExitKind::Broken, format!("can't find the path of this program: {error}"))
@@ -153,15 +155,22 @@ fn show_and_apply(
 ) -> Result<ExitKind, InstallError> {
     let is_complete = plan.disabled_reasons.is_empty() && plan.still_wrapped.is_empty();
     let exit = if is_complete { ExitKind::Success } else { ExitKind::No };
+    let mut remaining = RemainingFiles::of(plan, wish, args);
+    let removes_rest = args.purge && !remaining.is_empty();
     if !args.json {
-        show(plan);
+        show(plan, args.diff);
+        if removes_rest {
+            print_line("also removes:");
+            remaining.list();
+            print_line("");
+        }
     }
-    if plan.changes.is_empty() {
-        finish(plan, args, InitOutcome::NothingToDo, &[], &[]);
+    if plan.changes.is_empty() && !removes_rest {
+        finish(plan, wish, args, &InitEnd::without_changes(InitOutcome::NothingToDo), remaining);
         return Ok(exit);
     }
     if args.dry_run {
-        finish(plan, args, InitOutcome::DryRun, &[], &[]);
+        finish(plan, wish, args, &InitEnd::without_changes(InitOutcome::DryRun), remaining);
         return Ok(exit);
     }
     if !args.yes {
@@ -169,7 +178,8 @@ fn show_and_apply(
             let text = "no terminal to confirm in; preview with --dry-run, then pass --yes";
             return Ok(fail(ExitKind::Usage, text));
         }
-        if !confirm("Write this?") {
+        let question = if args.uninstall { "Remove this?" } else { "Write this?" };
+        if !confirm(question) {
             print_line("nothing was changed");
             return Ok(ExitKind::No);
         }
@@ -178,136 +188,69 @@ fn show_and_apply(
     if !args.json {
         show_written(&written);
     }
+    if removes_rest {
+        remaining.remove(wish);
+    }
     let try_client = |found| CanaryOutcome::run(found, plan, wish, args);
     let canaries = plan
         .clients
         .iter()
         .map(try_client)
         .collect::<Result<Vec<CanaryOutcome>, InstallError>>()?;
-    let done = if args.uninstall { InitOutcome::Uninstalled } else { InitOutcome::Installed };
-    finish(plan, args, done, &written, &canaries);
-    Ok(if canaries.iter().any(CanaryOutcome::is_alarm) { ExitKind::No } else { exit })
+    let is_alarm = canaries.iter().any(CanaryOutcome::is_alarm) || remaining.has_failures();
+    let outcome = if args.uninstall { InitOutcome::Uninstalled } else { InitOutcome::Installed };
+    finish(plan, wish, args, &InitEnd { outcome, written, canaries }, remaining);
+    Ok(if is_alarm { ExitKind::No } else { exit })
 }
 
-/// Prints the clients that were found, and the changes.
-fn show(plan: &InstallPlan) {
-    for found in &plan.clients {
-        let version = found.version.map(|version| format!(" {version}")).unwrap_or_default();
-        let place = match &found.program {
-            Some(program) => dim(format!("  {}", display_path(program))),
-            None => String::new(),
-        };
-        print_line(format!("{}{version}{place}", bold(found.client.title)));
-    }
-    plan.notes.iter().for_each(|note| print_line(sanitize(note, LINE_MAX)));
-    for change in &plan.changes {
-        print_line("");
-        print_line(format!("{}  {}", bold(display_path(&change.path)), dim(change_label(change))));
-        for line in diff_lines(change) {
-            print_line(line);
-        }
-    }
-    if !plan.changes.is_empty() {
-        print_line("");
-    }
-    plan.warnings.iter().for_each(|text| print_warning(sanitize(text, LINE_MAX)));
-    for why in &plan.disabled_reasons {
-        print_warning(format!("THE HOOKS WILL NOT RUN: {}", sanitize(why, LINE_MAX)));
-    }
+/// How the command ended.
+struct InitEnd {
+    outcome: InitOutcome,
+    written: Vec<WrittenFile>,
+    canaries: Vec<CanaryOutcome>,
 }
 
-fn display_path(path: &Path) -> String {
-    sanitize(&path.display().to_string(), LINE_MAX)
-}
-
-fn change_label(change: &PlannedChange) -> &'static str {
-    match (&change.before, &change.after) {
-        (None, _) => "new file",
-        (Some(_), Some(_)) => "changes",
-        (Some(_), None) => "is removed",
-    }
-}
-
-/// The diff of a change, line by line.
-fn diff_lines(change: &PlannedChange) -> Vec<String> {
-    let text = |bytes: &Option<Vec<u8>>| {
-        String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned()
-    };
-    let (green, red) = (AnsiColor::Green.on_default(), AnsiColor::Red.on_default());
-    let line = |line: DiffLine| match line {
-        DiffLine::Same(text) => format!("    {}", sanitize(&text, LINE_MAX)),
-        DiffLine::Added(text) => styled(green, format!("  + {}", sanitize(&text, LINE_MAX))),
-        DiffLine::Removed(text) => styled(red, format!("  - {}", sanitize(&text, LINE_MAX))),
-        DiffLine::Gap => dim("    …"),
-    };
-    diff(&text(&change.before), &text(&change.after)).into_iter().map(line).collect()
-}
-
-/// Prints the files that were written.
-fn show_written(written: &[WrittenFile]) {
-    for done in written {
-        let verb = if done.removed { "removed" } else { "wrote" };
-        let backup = done.backup.as_deref().map(|file| format!("  backup: {}", display_path(file)));
-        print_line(format!(
-            "{verb} {}{}",
-            display_path(&done.path),
-            dim(backup.unwrap_or_default())
-        ));
+impl InitEnd {
+    fn without_changes(outcome: InitOutcome) -> Self {
+        Self { outcome, written: Vec::new(), canaries: Vec::new() }
     }
 }
 
 /// Prints the outcome and the next steps.
 fn finish(
     plan: &InstallPlan,
+    wish: &InstallRequest,
     args: &InitArgs,
-    end: InitOutcome,
-    written: &[WrittenFile],
-    canaries: &[CanaryOutcome],
+    end: &InitEnd,
+    mut remaining: RemainingFiles,
 ) {
+    let InitEnd { outcome, written, canaries } = end;
     if args.json {
-        print_json_line(summary(plan, end, written, canaries));
+        print_json_line(summary(plan, *outcome, written, canaries, &remaining));
         return;
     }
-    match end {
-        InitOutcome::NothingToDo if !plan.still_wrapped.is_empty() => {
-            print_line("nothing was changed");
-        }
-        InitOutcome::NothingToDo if args.mcp && args.uninstall => {
-            print_line("nothing to do: none of these MCP servers is guarded");
-        }
-        InitOutcome::NothingToDo if args.mcp => {
-            print_line("nothing to do: there are no more MCP servers that can be guarded");
-        }
-        InitOutcome::NothingToDo if args.uninstall && !args.local && !args.user => print_line(
-            "nothing to do: the guard is not installed here; if you installed it with `--local` or \
-             `--user`, pass the same flag",
-        ),
-        InitOutcome::NothingToDo if args.uninstall => {
-            print_line("nothing to do: the guard is not installed here");
-        }
-        InitOutcome::NothingToDo if args.user => {
-            print_line("nothing to do: the guard is installed");
-        }
-        InitOutcome::NothingToDo => {
-            print_line(format!(
-                "nothing to do: the guard is installed in {}",
-                display_path(&plan.project)
-            ));
-        }
+    match outcome {
+        InitOutcome::NothingToDo => print_line(describe_nothing(plan, args)),
         InitOutcome::DryRun => print_line("nothing was written"),
         InitOutcome::Installed | InitOutcome::Uninstalled => {}
     }
     for (found, canary) in plan.clients.iter().zip(canaries) {
         canary.show(found);
     }
-    match end {
+    let asks = !args.yes && !args.dry_run;
+    match outcome {
         InitOutcome::Installed | InitOutcome::Uninstalled if args.mcp => {
             print_line("");
             print_line("next: restart the client, because it starts its servers only once");
         }
-        InitOutcome::Installed => print_next_steps(plan),
+        InitOutcome::Installed => print_next_steps(plan, wish, asks),
+        InitOutcome::NothingToDo if !args.mcp && !args.uninstall => {
+            offer_needed_trust(plan, wish, asks);
+        }
         _ => {}
     }
+    remaining.report(wish);
+    remaining.offer(wish, args);
     for server in &plan.still_wrapped {
         print_warning(format!(
             "server `{}` IS STILL GUARDED: see above",
@@ -316,62 +259,18 @@ fn finish(
     }
 }
 
-fn print_next_steps(plan: &InstallPlan) {
-    let client = plan.clients.first().map_or("the client", |found| found.client.id.as_str());
-    print_line("");
-    if !plan.disabled_reasons.is_empty() {
-        print_line(format!(
-            "next: allow `{client}` to run its hooks (see above), then run `jackline init` again"
-        ));
-        return;
+/// Why there is nothing to do.
+fn describe_nothing(plan: &InstallPlan, args: &InitArgs) -> String {
+    match (args.mcp, args.uninstall) {
+        _ if !plan.still_wrapped.is_empty() => "nothing was changed".to_owned(),
+        (true, true) => "nothing to do: none of these MCP servers is guarded".to_owned(),
+        (true, false) => {
+            "nothing to do: there are no more MCP servers that can be guarded".to_owned()
+        }
+        (false, true) => "nothing to do: the guard is not installed in these settings".to_owned(),
+        (false, false) if args.user => "nothing to do: the guard is installed".to_owned(),
+        (false, false) => {
+            format!("nothing to do: the guard is installed in {}", display_path(&plan.project))
+        }
     }
-    print_line(format!("next: start `{client}` in {}", display_path(&plan.project)));
-    print_line("      `jackline status` shows what would have been denied");
-    print_line("      `jackline enforce` starts enforcing, when you are satisfied");
-}
-
-/// The outcome as JSON.
-fn summary(
-    plan: &InstallPlan,
-    end: InitOutcome,
-    written: &[WrittenFile],
-    canaries: &[CanaryOutcome],
-) -> Value {
-    let clients = plan.clients.iter().map(|found| {
-        json!({
-            "client": found.client.id,
-            "program": found.program,
-            "version": found.version.map(|version| version.to_string()),
-        })
-    });
-    let changes = plan.changes.iter().map(|change| {
-        let action = match (&change.before, &change.after) {
-            (None, _) => "create",
-            (Some(_), Some(_)) => "change",
-            (Some(_), None) => "remove",
-        };
-        let purpose = match change.purpose {
-            FilePurpose::Settings(_) => "settings",
-            FilePurpose::Servers(_) => "servers",
-            FilePurpose::Exclude => "exclude",
-            FilePurpose::Definition => "definition",
-        };
-        let done = written.iter().find(|done| done.path == change.path);
-        json!({
-            "path": change.path, "purpose": purpose, "action": action, "written": done.is_some(),
-            "backup": done.and_then(|done| done.backup.as_ref()),
-        })
-    });
-    let canaries = plan.clients.iter().zip(canaries).map(|(found, canary)| canary.summary(found));
-    json!({
-        "outcome": end.as_str(),
-        "project": plan.project,
-        "clients": clients.collect::<Vec<Value>>(),
-        "changes": changes.collect::<Vec<Value>>(),
-        "canary": canaries.collect::<Vec<Value>>(),
-        "notes": plan.notes,
-        "warnings": plan.warnings,
-        "silenced": plan.disabled_reasons,
-        "still_guarded": plan.still_wrapped,
-    })
 }

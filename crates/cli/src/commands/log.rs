@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use jackline_engine::event::{
     AdvisorAnswered, AttemptEnded, AttemptStage, AttemptStarted, Control, ModelChanged,
-    UsageReported,
+    UsageReported, WorkspaceChanged,
 };
 use jackline_engine::facts::DefinitionFact;
 use jackline_engine::verdict::CompletionResult;
@@ -194,9 +194,15 @@ pub(super) fn describe_event(kind: &EventKind) -> String {
         EventKind::UsageReported(UsageReported { input, output, .. }) => {
             format!("{input} in, {output} out")
         }
+        EventKind::WorkspaceChanged(WorkspaceChanged { files, more }) => {
+            let more = if *more { ", …" } else { "" };
+            format!("{}{more}", files.join(", "))
+        }
         EventKind::StopProposed(StopProposed { reason, .. }) => reason.clone().unwrap_or_default(),
-        EventKind::AttemptStarted(AttemptStarted { attempt })
-        | EventKind::AttemptStage(AttemptStage { attempt, .. }) => attempt.to_string(),
+        EventKind::AttemptStarted(AttemptStarted { attempt }) => attempt.to_string(),
+        EventKind::AttemptStage(AttemptStage { attempt, stage, .. }) => {
+            format!("{attempt} {}", stage.as_str())
+        }
         EventKind::AttemptEnded(AttemptEnded { attempt, result }) => {
             format!("{attempt} {}", result.as_str())
         }

@@ -3,7 +3,6 @@
 //! The definition is written by a person, so these commands change only one word or add one line,
 //! and only if the changed file loads and has the requested mode.
 
-use jackline_journal::SessionEntry;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -13,23 +12,22 @@ use jackline_definition::{DemandStatus, EditError, LoadedDefinition, set_mode, w
 use jackline_engine::definition::Rule;
 use jackline_engine::{Definition, Mode, nearest_name};
 use jackline_host::state_home;
-use jackline_runtime::definitions::{DefinitionError, EffectiveDefinition, find_file};
-use jackline_runtime::{load_session, load_source, vouch_for};
+use jackline_runtime::definitions::{DefinitionError, EffectiveDefinition};
+use jackline_runtime::{load_source, vouch_for};
 
 use super::check::print_diagnostics;
+use super::open_sessions::print_open_sessions;
 use super::person::require_person;
+use super::{find_definition, is_user_definition};
 use crate::args::ModesArgs;
 use crate::exit::ExitKind;
 use crate::terminal::{
-    bold, current_directory, dim, fail, format_age, load_sessions, machine_definitions, open_store,
-    paint_added, paint_removed, print_line, print_warning, sanitize,
+    bold, current_directory, fail, machine_definitions, open_store, paint_added, paint_removed,
+    print_line, print_warning, sanitize,
 };
 
 /// The maximum length of a shown line from a file.
 const LINE_MAX: usize = 400;
-
-/// How many of the latest sessions are checked for the changed definition.
-const SESSIONS_MAX: usize = 20;
 
 /// How many names are listed.
 const NAMES_MAX: usize = 5;
@@ -47,7 +45,7 @@ pub(crate) fn observe(args: &ModesArgs) -> ExitKind {
 }
 
 fn run(args: &ModesArgs, mode: Mode) -> ExitKind {
-    let Some(named) = args.definition.clone().or_else(|| find_file(&current_directory())) else {
+    let Some(named) = args.definition.clone().or_else(find_definition) else {
         return fail(ExitKind::Usage, DefinitionError::NotFound(current_directory()));
     };
     match change_mode(&named, args, mode) {
@@ -152,7 +150,7 @@ fn check_name_in_force(name: &str, definition: &Definition) -> Result<(), String
     let hint = similar.map_or_else(
         || match name {
             "loops" => "to enforce the loop guard, add `loops: {}` to the file".to_owned(),
-            _ => "`jackline check` lists the rules in force".to_owned(),
+            _ => "`jackline check --details` lists the rules in force".to_owned(),
         },
         |similar| format!("did you mean `{}`?", sanitize(similar, LINE_MAX)),
     );
@@ -258,36 +256,11 @@ fn print_effects(named: &Path, file: &Path, trusted: bool) {
             "the change ended the trust in this file; run `jackline trust` to trust it again",
         );
     }
-    print_line("this applies to new sessions");
-    for session in open_sessions(file) {
-        let (name, when) = (&session.name, dim(format!("({})", session.last_active)));
-        print_line(format!(
-            "session `{name}` {when} still uses the old definition; update it with `jackline reload {name}`"
-        ));
+    if is_user_definition(named) {
+        print_line("this is your own definition, which applies to all your projects");
     }
-}
-
-/// A session that has not stopped or ended.
-struct OpenSession {
-    name: String,
-    /// When its journal was last written.
-    last_active: String,
-}
-
-/// The open sessions that use the file.
-fn open_sessions(file: &Path) -> Vec<OpenSession> {
-    let Ok((store, sessions)) = load_sessions() else { return Vec::new() };
-    let open = |entry: SessionEntry| {
-        let session = load_session(&store, &entry).ok()?;
-        let uses_file = session.location().definition.iter().any(|at| Path::new(at) == file);
-        let is_open = uses_file && session.summary().is_open();
-        is_open.then(|| OpenSession {
-            name: sanitize(&entry.name, 40),
-            last_active: entry.modified.map(format_age).unwrap_or_default(),
-        })
-    };
-    let latest = sessions.list().unwrap_or_default().into_iter().take(SESSIONS_MAX);
-    latest.filter_map(open).collect()
+    print_line("this applies to new sessions");
+    print_open_sessions(file);
 }
 
 fn display_path(file: &Path) -> String {

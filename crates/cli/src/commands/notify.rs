@@ -1,4 +1,4 @@
-//! `jackline notify`: sends notifications. The gate starts it and does not wait for it.
+//! `jackline gate-notify`: sends notifications. The gate starts it and does not wait for it.
 
 use std::io;
 

@@ -1,14 +1,16 @@
 //! `jackline pending`: lists the calls that wait for a person's approval.
 
+use jackline_engine::summary::WaitingCall;
 use jackline_host::agent_above;
-use jackline_runtime::open_questions::{OpenQuestion, list_open_questions};
+use jackline_runtime::open_questions::{OpenQuestion, OpenQuestions, list_open_questions};
 use serde_json::json;
 
 use super::person::{CODE_IS_FOR_PERSON, describe_question};
 use crate::args::PendingArgs;
 use crate::exit::ExitKind;
 use crate::terminal::{
-    bold, dim, fail, open_store, print_json_line, print_line, print_warning, sanitize,
+    bold, current_directory, dim, fail, open_store, print_json_line, print_line, print_warning,
+    sanitize,
 };
 
 pub(crate) fn run(args: &PendingArgs) -> ExitKind {
@@ -16,7 +18,8 @@ pub(crate) fn run(args: &PendingArgs) -> ExitKind {
         Ok(store) => store,
         Err(exit) => return exit,
     };
-    let questions = match list_open_questions(&store) {
+    let directory = (!args.all).then(current_directory);
+    let questions = match list_open_questions(&store, directory.as_deref()) {
         Ok(questions) => questions,
         Err(error) => return fail(ExitKind::Broken, format!("{error}; {}", error.remedy())),
     };
@@ -25,23 +28,21 @@ pub(crate) fn run(args: &PendingArgs) -> ExitKind {
     }
     // An agent may see the waiting calls, but must not get the codes to answer them.
     let for_person = agent_above().is_none();
-    let ended: &[OpenQuestion] = if args.all { &questions.of_ended_sessions } else { &[] };
+    let more = if args.all { None } else { describe_other_questions(&questions) };
+    let OpenQuestions { mut open, of_left_sessions, of_ended_sessions, .. } = questions;
+    if args.all {
+        open.extend(of_left_sessions.into_iter().chain(of_ended_sessions));
+    }
     if args.json {
-        questions
-            .open
-            .iter()
-            .chain(ended)
-            .for_each(|asked| print_json_line(as_json(asked, for_person)));
+        open.iter().for_each(|asked| print_json_line(as_json(asked, for_person)));
         return ExitKind::Success;
     }
-    let more =
-        if args.all { None } else { describe_ended_questions(questions.of_ended_sessions.len()) };
-    if questions.open.is_empty() && ended.is_empty() {
+    if open.is_empty() {
         print_line("nothing waits for a person");
         more.into_iter().for_each(|more| print_line(dim(more)));
         return ExitKind::Success;
     }
-    questions.open.iter().chain(ended).for_each(|asked| show(asked, for_person));
+    open.iter().for_each(|asked| show(asked, for_person));
     more.into_iter().for_each(|more| print_line(dim(more)));
     if !for_person {
         print_line(dim(CODE_IS_FOR_PERSON));
@@ -53,7 +54,27 @@ pub(crate) fn run(args: &PendingArgs) -> ExitKind {
     ExitKind::Success
 }
 
-/// The message about open questions of ended sessions.
+/// The message about the questions that only `--all` lists.
+fn describe_other_questions(questions: &OpenQuestions) -> Option<String> {
+    let count = |questions: &[OpenQuestion], of_one: &str, of_many: &str| match questions.len() {
+        0 => None,
+        1 => Some(format!("1 open question {of_one}")),
+        count => Some(format!("{count} open questions {of_many}")),
+    };
+    let others = [
+        count(&questions.elsewhere, "in another directory", "in other directories"),
+        count(
+            &questions.of_left_sessions,
+            "of a session whose process is gone",
+            "of sessions whose process is gone",
+        ),
+        count(&questions.of_ended_sessions, "of an ended session", "of ended sessions"),
+    ];
+    let others: Vec<String> = others.into_iter().flatten().collect();
+    (!others.is_empty()).then(|| format!("{}: `jackline pending --all`", others.join(", ")))
+}
+
+/// The message about open questions of an ended session.
 pub(super) fn describe_ended_questions(count: usize) -> Option<String> {
     let questions = match count {
         0 => return None,
@@ -70,6 +91,7 @@ fn as_json(asked: &OpenQuestion, for_person: bool) -> serde_json::Value {
         "workspace": asked.workspace,
         "waiting": asked.waiting,
         "ended": asked.is_session_ended,
+        "left": asked.was_session_left,
     })
 }
 
@@ -81,6 +103,13 @@ fn show(asked: &OpenQuestion, for_person: bool) {
         |workspace| sanitize(&workspace.display().to_string(), 80),
     );
     let session = sanitize(asked.session.as_str(), 40);
-    let ended = if asked.is_session_ended { ", which has ended" } else { "" };
-    print_line(dim(format!("           {workspace}, session {session}{ended}")));
+    let state = match asked {
+        OpenQuestion { is_session_ended: true, .. } => ", which has ended",
+        OpenQuestion { was_session_left: true, .. } => ", whose process is gone",
+        OpenQuestion { waiting: WaitingCall { in_client: true, .. }, .. } => {
+            "; the client asks you there, too"
+        }
+        _ => "",
+    };
+    print_line(dim(format!("           {workspace}, session {session}{state}")));
 }

@@ -7,6 +7,7 @@ mod summary;
 mod unfinished_run;
 
 use std::fmt::Display;
+use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -119,6 +120,7 @@ fn prepare_run(args: &RunArgs) -> Result<(RunTask, RunOptions), RunRefusal> {
     let task = load_task(&kept.task)?;
     let kept = match (&resumed, &task.copy, &args.workspace) {
         (None, Some(project), None) => {
+            remove_finished_copies(&store, &kept.task, &task.name);
             let workspace = project_copy::copy_project(project, &task.name).map_err(|error| {
                 RunRefusal::usage(format!("can't copy `{}`: {error}", project.display()))
             })?;
@@ -149,13 +151,33 @@ fn prepare_run(args: &RunArgs) -> Result<(RunTask, RunOptions), RunRefusal> {
         record: kept,
         deadline,
         role: args.role.clone(),
-        waits_for_person: !args.no_wait,
+        waits_for_person: waits_for_person(args),
         program: std::env::current_exe().ok(),
         sandbox: Sandbox { path: args.sandbox.clone() },
         workers: CLIENTS.iter().filter_map(|client| client.worker).collect(),
         cancelled,
     };
     Ok((task, opening))
+}
+
+/// Removes the copies in which earlier runs of a task worked and finished, so that the task leaves
+/// one copy and not one for each run.
+fn remove_finished_copies(store: &FileStore, task: &Path, name: &str) {
+    let runs = Sessions::new(store.clone()).list().unwrap_or_default();
+    for entry in runs.into_iter().filter(|entry| entry.name.starts_with(RUN_SESSION_PREFIX)) {
+        let Ok(Some(kept)) = load_request(&entry) else { continue };
+        let is_of_task = kept.task == task && project_copy::is_copy(&kept.workspace, name);
+        if is_of_task && unfinished_run::is_finished(store, &entry) {
+            // A copy that stays costs only space.
+            let _ = std::fs::remove_dir_all(&kept.workspace);
+        }
+    }
+}
+
+/// Whether the run waits while it needs a person. Without a terminal no person sees that it waits.
+fn waits_for_person(args: &RunArgs) -> bool {
+    let has_terminal = std::io::stdin().is_terminal() || std::io::stderr().is_terminal();
+    args.wait || (has_terminal && !args.no_wait)
 }
 
 /// The request for a new run.

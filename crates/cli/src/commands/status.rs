@@ -1,5 +1,6 @@
 //! `jackline status`: the current state of a session.
 
+mod definition_in_force;
 mod loops;
 mod manifest;
 
@@ -25,10 +26,11 @@ use jackline_journal::{
 };
 use jackline_runtime::open_questions::{approval_code, is_answerable};
 use jackline_runtime::sessions::group_sub_sessions;
-use jackline_runtime::{SAFETY_LOG, Sessions, load_session};
+use jackline_runtime::{SAFETY_LOG, SelectError, Sessions, load_session, was_left};
 use jackline_supervisor::RUN_SESSION_PREFIX;
 use serde_json::json;
 
+use self::definition_in_force::{describe_missing_trust, show_definition_without_session};
 pub(super) use self::loops::{LoopStatus, current_loops, previous_loop};
 use self::manifest::manifest;
 use super::log::describe_note;
@@ -37,12 +39,13 @@ use super::pending::describe_ended_questions;
 use super::person::{CODE_IS_FOR_PERSON, describe_off, describe_question};
 use super::select;
 use super::supervisor_check::has_supervisor;
+use super::trust_demands::untrusted_checks;
 use crate::args::StatusArgs;
 use crate::exit::ExitKind;
 use crate::status_label::StatusLabel;
 use crate::terminal::{
-    bold, dim, fail, format_age, format_duration, load_sessions, open_journal, print_json_line,
-    print_line, print_table, sanitize, styled,
+    bold, current_directory, dim, fail, format_age, format_duration, load_sessions, open_journal,
+    print_json_line, print_line, print_table, sanitize, styled,
 };
 
 pub(crate) fn run(args: &StatusArgs) -> ExitKind {
@@ -55,6 +58,12 @@ pub(crate) fn run(args: &StatusArgs) -> ExitKind {
             Ok(all) => list(&store, &all, args.json),
             Err(error) => fail(ExitKind::Broken, error),
         };
+    }
+    if args.session.is_none()
+        && !args.json
+        && let Err(SelectError::NoneHere(_)) = sessions.select(None, &current_directory())
+    {
+        show_definition_without_session(&store);
     }
     let entry = match select(&sessions, args.session.as_deref()) {
         Ok(entry) => entry,
@@ -84,7 +93,10 @@ pub(crate) fn run(args: &StatusArgs) -> ExitKind {
             let parts = parts.iter().map(|part| ("part", describe_part(&store, part)));
             let left = has_supervisor(&entry, &session.summary()) == Some(false);
             let left = left.then(|| ("supervisor", describe_missing_supervisor(&entry)));
-            show(opened, &session, &trial, left.into_iter().chain(parent).chain(parts));
+            let gone = was_left_by_process(&entry, &session.summary())
+                .then(|| ("process", MISSING_PROCESS.to_owned()));
+            let kin = left.into_iter().chain(gone).chain(parent).chain(parts);
+            show(opened, &session, &trial, kin);
             print_recent_faults(&entry);
             ExitKind::Success
         }
@@ -118,6 +130,15 @@ fn describe_missing_supervisor(entry: &SessionEntry) -> String {
     format!("the supervisor process is gone; resume with {command}")
 }
 
+/// The message for a session that did not end, but whose process is gone.
+const MISSING_PROCESS: &str = "the process that worked on this session is gone; an answer to its \
+questions counts when a process continues the session";
+
+/// Whether the process that worked on a session is gone, although the session did not end.
+fn was_left_by_process(entry: &SessionEntry, summary: &SessionSummary) -> bool {
+    is_answerable(summary) && was_left(entry, now().wall)
+}
+
 fn as_json(entry: &SessionEntry, opened: &OpeningRecord, session: &Session) -> serde_json::Value {
     let (definition, summary) = (session.definition(), session.summary());
     let mut status = json!({
@@ -132,10 +153,16 @@ fn as_json(entry: &SessionEntry, opened: &OpeningRecord, session: &Session) -> s
         "summary": summary,
     });
     if let Some(fields) = status.as_object_mut() {
-        fields.extend(manifest(definition, &summary));
+        fields.extend(manifest(session));
         fields.extend(entry.parent().map(|parent| ("parent".to_owned(), json!(parent))));
         fields.extend(has_supervisor(entry, &summary).map(|is| ("driven".to_owned(), json!(is))));
+        if was_left_by_process(entry, &summary) {
+            fields.insert("left".to_owned(), json!(true));
+        }
         fields.extend(off_in_workspace(opened).map(|off| ("off".to_owned(), json!(off))));
+        let untrusted = untrusted_checks(definition);
+        let untrusted = (!untrusted.is_empty()).then(|| json!(untrusted));
+        fields.extend(untrusted.map(|commands| ("needs_trust".to_owned(), commands)));
         let log = has_safety_log(opened).then(|| ("safety_log".to_owned(), json!(SAFETY_LOG)));
         fields.extend(log);
     }
@@ -172,7 +199,11 @@ fn list(store: &FileStore, all: &[SessionEntry], as_lines: bool) -> ExitKind {
         }
         let summary = session.summary();
         let left = has_supervisor(entry, &summary) == Some(false);
-        let left = if left { ", supervisor gone" } else { "" };
+        let left = match (left, was_left_by_process(entry, &summary)) {
+            (true, _) => ", supervisor gone",
+            (false, true) => ", process gone",
+            (false, false) => "",
+        };
         rows.push(vec![
             format!("{indent}{}", sanitize(&entry.name, 40)),
             entry.modified.map(format_age).unwrap_or_default(),
@@ -228,6 +259,9 @@ fn show(
         "definition",
         format!("{} {}", definition.name, dim(format!("({})", words::mode(definition.mode)))),
     );
+    if let Some(trust) = describe_missing_trust(opened, definition) {
+        row("needs trust", trust);
+    }
     if let Some(workspace) = &opened.place.workspace {
         row("workspace", sanitize(workspace, 80));
     }

@@ -7,6 +7,7 @@ use jackline_engine::wire::parse_line;
 use jackline_engine::{Event, EventKind, FaultKind, SessionId, Timestamp};
 use jackline_host::clock::now;
 use jackline_host::{DetectedAgent, agent_above};
+use jackline_runtime::surfaces::STDIO;
 use jackline_runtime::{AnswerKind, Runtime, RuntimeAnswer};
 
 use crate::args::StdioArgs;
@@ -51,7 +52,11 @@ fn open_runtime(args: &StdioArgs) -> Result<(Runtime, SessionId), ExitKind> {
         return Err(fail(ExitKind::Usage, text));
     }
     let definitions = machine_definitions(args.definition.clone(), &store);
-    let mut runtime = Runtime::new(store, definitions, current_directory()).with_deadline(deadline);
+    let mut runtime = Runtime::new(store, definitions, current_directory())
+        .with_held_sessions()
+        .with_deadline(deadline)
+        .with_surface(&STDIO)
+        .with_result_pages();
     if let Ok(jackline) = std::env::current_exe() {
         runtime = runtime.with_verifier(jackline.clone()).with_notifier(jackline);
     }

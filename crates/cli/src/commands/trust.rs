@@ -3,17 +3,14 @@
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
-use jackline_definition::{DemandStatus, words};
 use jackline_engine::Digest;
-use jackline_engine::definition::CompletionRequirement;
-use jackline_host::clock::now;
-use jackline_host::environment::user_name;
 use jackline_host::{TrustGrant, TrustStore};
 use jackline_runtime::definitions::{DefinitionError, EffectiveDefinition, find_file, load_file};
 use serde_json::json;
 
 use super::check::print_diagnostics;
 use super::person::require_person;
+use super::trust_demands::{TrustDemands, give_trust};
 use crate::args::TrustArgs;
 use crate::exit::ExitKind;
 use crate::terminal::{
@@ -121,82 +118,12 @@ fn grant(trust: &TrustStore, effective: &EffectiveDefinition, file: &Path, yes: 
         print_line("nothing was changed");
         return ExitKind::No;
     }
-    give(trust, &path, checksum, &name)
-}
-
-fn give(trust: &TrustStore, path: &Path, checksum: Digest, name: &str) -> ExitKind {
-    let Some(file) = path.to_str().map(ToOwned::to_owned) else {
-        return fail(
-            ExitKind::Usage,
-            format!(
-                "can't trust `{name}`: its path is not UTF-8; nothing was changed; rename the directory, then run this again"
-            ),
-        );
-    };
-    let grant = TrustGrant { checksum, file, at: now().wall, by: user_name() };
-    match trust.grant(&grant) {
-        Ok(()) => {
-            print_line(format!(
-                "`{name}` is trusted in its current state; this applies to new sessions"
-            ));
-            ExitKind::Success
-        }
-        Err(error) => fail(ExitKind::Broken, format!("{error}; {}", error.remedy())),
-    }
+    give_trust(trust, &path, checksum, &name)
 }
 
 /// Prints what trust would allow the file to do.
 fn describe(effective: &EffectiveDefinition, name: &str, checksum: &Digest) {
     print_line(bold(name));
     print_line(dim(format!("  checksum {checksum}")));
-    let completion = effective.combined.definition.completion.as_ref();
-    let notifiers = effective.combined.definition.notify.iter().filter(|it| !it.trusted);
-    let commands: Vec<&str> = completion
-        .map(waiting)
-        .unwrap_or_default()
-        .into_iter()
-        .chain(notifiers.clone().filter_map(|it| it.command.as_deref()))
-        .collect();
-    let hosts: Vec<String> =
-        notifiers.filter_map(|it| it.webhook.as_deref().map(words::host)).collect();
-    let relaxations: Vec<String> = effective
-        .combined
-        .decisions
-        .iter()
-        .filter_map(|line| match &line.status {
-            DemandStatus::Ignored { why, until_trusted: true } => {
-                Some(format!("{}: {why}", line.text))
-            }
-            _ => None,
-        })
-        .collect();
-    if !commands.is_empty() {
-        print_line("would run these commands on this machine:");
-        commands.iter().for_each(|line| print_line(format!("  `{}`", sanitize(line, LINE_MAX))));
-    }
-    if !hosts.is_empty() {
-        print_line("would send notifications to:");
-        hosts.iter().for_each(|host| print_line(format!("  {}", sanitize(host, LINE_MAX))));
-    }
-    if !relaxations.is_empty() {
-        print_line("would relax:");
-        relaxations.iter().for_each(|line| print_line(format!("  {}", sanitize(line, LINE_MAX))));
-    }
-    if commands.is_empty() && hosts.is_empty() && relaxations.is_empty() {
-        print_line("would run nothing and relax nothing, so it needs no trust");
-    }
-}
-
-/// The commands that need trust before they may run.
-fn waiting(checker: &CompletionRequirement) -> Vec<&str> {
-    match checker {
-        CompletionRequirement::Command { line, trusted: false, .. } => vec![line],
-        CompletionRequirement::All(parts) | CompletionRequirement::Any(parts) => {
-            parts.iter().flat_map(waiting).collect()
-        }
-        CompletionRequirement::Command { .. }
-        | CompletionRequirement::Files(_)
-        | CompletionRequirement::Custom { .. }
-        | CompletionRequirement::Clean => Vec::new(),
-    }
+    TrustDemands::of(effective).print();
 }

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &UndoArgs) -> ExitKind {
     {
         return exit;
     }
-    let entry = match load_sessions().and_then(|(_, all)| select(&all, Some(&args.session))) {
+    let entry = match load_sessions().and_then(|(_, all)| select(&all, args.session.as_deref())) {
         Ok(entry) => entry,
         Err(exit) => return exit,
     };

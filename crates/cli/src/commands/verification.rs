@@ -1,4 +1,4 @@
-//! `jackline verification`: runs a verification command. The gate starts it and does not wait for
+//! `jackline gate-verification`: runs a verification command. The gate starts it and does not wait for
 //! it.
 
 use jackline_runtime::verification::supervise;

@@ -38,7 +38,7 @@ fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/movie-tool")
 }
 
-fn run_attempt(world: &CliWorld, task: &Path, more: &[&str]) -> CliOutput {
+pub(crate) fn run_attempt(world: &CliWorld, task: &Path, more: &[&str]) -> CliOutput {
     let mut command = world.command(JACKLINE);
     command.args(["attempt", "--sandbox", sandbox()]).arg(task).args(more);
     run_with_input(&mut command, b"")
@@ -99,10 +99,30 @@ ok
     let session = run.stderr.split(&[' ', ','][..]).find(|word| word.starts_with("attempt-"));
     let session = session.unwrap();
     world.verify_and_replay(session);
+    check_attempt_log(&world, session);
     // The committed attempt can still be undone, by its number.
     let undone = world.jackline(&["undo", session, "3"]);
     assert_eq!(undone.code, Some(0), "{undone:?}");
     assert!(file_names(&work).is_empty(), "{undone:?}");
+}
+
+/// Checks that the reference page describes every field of the log, and that `violations` sums it.
+fn check_attempt_log(world: &CliWorld, session: &str) {
+    let page = include_str!("../../../../docs/reference/attempt-log.md");
+    let log =
+        fs::read_to_string(world.journal_path(session).parent().unwrap().join("attempts.jsonl"))
+            .unwrap();
+    let entry: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+    for field in entry.as_object().unwrap().keys() {
+        assert!(page.contains(&format!("`{field}`")), "`{field}` is not in attempt-log.md");
+    }
+    let counted = world.jackline(&["violations", session, "--json"]).json_lines();
+    assert_eq!(
+        (&counted[0]["sessions"], &counted[0]["guardrail_violation_subtypes"]),
+        (&json!(1), &json!({"singleton_method_mutation": 1}))
+    );
+    let shown = world.jackline(&["violations", session]).stdout;
+    assert!(shown.contains("singleton_method_mutation  1"), "{shown}");
 }
 
 #[test]
@@ -185,18 +205,18 @@ fn a_model_without_a_usable_answer_ends_with_the_public_message() {
     let after = "not done: request_not_completed: This request couldn't be completed after multiple attempts.";
     for (script, shown) in [
         (
-            "answers: [ { text: '' } ]\nrepeat: true",
+            "steps: [ { text: '' } ]\nrepeat: true",
             "no usable program: empty_answer: the model sent an empty answer",
         ),
         (
-            "answers: [ { timeout: true } ]\nrepeat: true",
+            "steps: [ { timeout: true } ]\nrepeat: true",
             "no usable program: timeout: the model did not answer",
         ),
-        ("answers: [ { status: 529 } ]\nrepeat: true", "answered with status 529"),
-        ("answers: [ 'import os' ]\nrepeat: true", "✗ forbidden_construct at 1:8"),
-        ("answers: [ '1/0' ]\nrepeat: true", "failed: execution: "),
+        ("steps: [ { status: 529 } ]\nrepeat: true", "answered with status 529"),
+        ("steps: [ 'import os' ]\nrepeat: true", "✗ forbidden_construct at 1:8"),
+        ("steps: [ '1/0' ]\nrepeat: true", "failed: execution: "),
         (
-            "answers: [ \"error('low_utility', 'no', retriable=True)\" ]\nrepeat: true",
+            "steps: [ \"error('low_utility', 'no', retriable=True)\" ]\nrepeat: true",
             "the program reported an error: low_utility: no",
         ),
     ] {
@@ -217,7 +237,7 @@ fn a_killed_attempt_is_undone_at_the_next_start() {
     // Not in the workspace, so that an overlay of the workspace does not hide it.
     let started = world.workspace().with_file_name("started");
     let program = format!(
-        "answers:\n  - |\n    tool('write_file')(path='a.txt', content='half')\n    \
+        "steps:\n  - |\n    tool('write_file')(path='a.txt', content='half')\n    \
          tool('write_file')(path='b/c.txt', content='new')\n    \
          tool('shell')(command='touch {}; sleep 60')\n    ok(1)\n",
         started.display()
@@ -235,7 +255,7 @@ fn a_killed_attempt_is_undone_at_the_next_start() {
     child.wait().unwrap();
     assert_eq!(fs::read_to_string(world.workspace().join("a.txt")).unwrap(), "half");
 
-    let run = run_attempt(&world, &write_task(&world, "", "answers: [ 'ok(1)' ]"), &[]);
+    let run = run_attempt(&world, &write_task(&world, "", "steps: [ 'ok(1)' ]"), &[]);
     assert_eq!(run.code, Some(0), "{run:?}");
     assert!(run.stderr.contains("was interrupted and is now undone: b/c.txt, b, a.txt"), "{run:?}");
     assert_eq!(fs::read_to_string(world.workspace().join("a.txt")).unwrap(), "original");
@@ -245,7 +265,7 @@ fn a_killed_attempt_is_undone_at_the_next_start() {
 #[test]
 fn effects_of_a_command_that_cannot_be_undone_are_named() {
     let world = CliWorld::new("");
-    let script = "answers:\n  - |\n    tool('shell')(command='touch made')\n    1/0\n  - ok(1)\n";
+    let script = "steps:\n  - |\n    tool('shell')(command='touch made')\n    1/0\n  - ok(1)\n";
     let run = run_attempt(&world, &write_task(&world, "shell", script), &[]);
     assert_eq!(run.code, Some(0), "{run:?}");
     assert!(run.stdout.contains("✗ not undone: effects of the command `touch made`"), "{run:?}");
@@ -452,7 +472,7 @@ fn a_person_can_repeat_a_failed_rollback() {
     let original = "original\n".repeat(2000);
     fs::write(&file, &original).unwrap();
     let failing_program = "tool('write_file')(path='a.txt', content='half')\n1/0";
-    let script = json!({ "answers": [failing_program, "ok(1)"] }).to_string();
+    let script = json!({ "steps": [failing_program, "ok(1)"] }).to_string();
     let task = write_task(&world, "write_file", &script);
     let (session, copy) = run_with_failed_rollback(&world, &task);
     let refused = run_attempt(&world, &task, &[]);

@@ -231,7 +231,7 @@ fn misspelled_presets_packs_and_rules_get_suggestions() {
     assert!(problems[4].starts_with("2:42: no pack has a rule `nope`; "), "{problems:?}");
     // A rule that a suggestion names exists.
     let suggested = problems[4].rsplit('`').nth(1).unwrap();
-    let rules = CliWorld::new("extends: [coding-agent]\n").jackline(&["check"]).stdout;
+    let rules = CliWorld::new("extends: [coding-agent]\n").jackline(&["check", "--details"]).stdout;
     assert!(rules.contains(&format!("rule `{suggested}` ")), "{suggested}");
 }
 

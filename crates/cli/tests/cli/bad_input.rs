@@ -434,11 +434,11 @@ fn an_engine_state_of_a_newer_format_denies_every_call() {
     rewrite_slots(&world, |_, bytes| {
         let mut saved: SavedSession = postcard::from_bytes(bytes).unwrap();
         // The format is the first byte of the state.
-        assert_eq!(saved.state[0], 9);
-        saved.state[0] = 10;
+        assert_eq!(saved.state[0], 10);
+        saved.state[0] = 11;
         *bytes = postcard::to_allocvec(&saved).unwrap();
     });
-    check_newer_format(&world, 10, 9);
+    check_newer_format(&world, 11, 10);
 }
 
 /// A text that moves to a blob leaves a pointer. The pointer must not make the record too deep to
@@ -564,4 +564,17 @@ fn a_journal_of_another_version_is_reported_and_not_changed() {
     assert_eq!(fs::read(world.journal_path("s")).unwrap(), journal);
     let fresh = r#"{"session":"s2","event":"session_started"}"#;
     assert_eq!(world.stdio(&[fresh]).decisions(), ["allow"]);
+}
+
+#[test]
+fn a_file_without_records_proves_nothing() {
+    let world = CliWorld::new("");
+    for text in ["", " \n\t\n"] {
+        fs::write(world.workspace().join("x.json"), text).unwrap();
+        for command in ["verify", "replay"] {
+            let run = world.jackline(&[command, "x.json"]);
+            assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{run:?}");
+            assert!(run.stderr.contains("`x.json` has no records"), "{run:?}");
+        }
+    }
 }

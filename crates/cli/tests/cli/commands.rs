@@ -108,7 +108,7 @@ jackline.yaml: ok
 #[test]
 fn check_shows_everything_that_a_definition_requires() {
     let world = CliWorld::new(
-        "name: acme/coder\nunknown_tools: deny\nshell: { opaque: ask }\n\
+        "name: acme/coder\nunknown_tools: client\nshell: { opaque: ask }\n\
          identity: { roles: [release] }\nprotected: [keys/]\n\
          tools:\n  ship: { commands: [make ship], roles: [release] }\n  \
          pay: { schema: { type: object } }\n  look: { output_schema: { type: object } }\n\
@@ -120,7 +120,7 @@ fn check_shows_everything_that_a_definition_requires() {
     let run = world.jackline(&["check"]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     for line in [
-        "unknown_tools: deny",
+        "unknown_tools: client",
         "shell.opaque: ask",
         "identity: roles release",
         "tools: ship, pay, look",
@@ -198,6 +198,8 @@ s1 running
     let mut status: Value =
         serde_json::from_str(&world.jackline(&["status", "--json"]).stdout).unwrap();
     assert!(status["modified"].take().is_string());
+    let agent_checksum = status["identity"]["agent_checksum"].clone();
+    assert_eq!(agent_checksum.as_str().map(str::len), Some(64), "{agent_checksum}");
     assert_eq!(
         status,
         json!({"session": "s1", "workspace": world.workspace(), "modified": null,
@@ -209,7 +211,9 @@ s1 running
             "signature_history_depth": 64, "soft_loop_threshold": 3, "hard_loop_threshold": 5,
             "loop_detected": false},
         "context": {"estimated_usage_pct": null, "warning_threshold": null,
-            "mandatory_threshold": null, "hard_block_threshold": null},
+            "mandatory_threshold": null, "hard_block_threshold": null, "last_compaction": null},
+        "identity": {"agent_checksum": agent_checksum, "workflow_binding": null,
+            "authorized_roles": null, "role": null},
         "dirty_bits": {"code_modified": false, "tests_run": false, "tests_passing": "unknown",
             "docs_updated": false, "skipped": false},
         "summary": {"phase": "running", "seq": 8, "started": "2001-01-01T00:00:00Z",
@@ -256,6 +260,7 @@ fn status_json_has_the_counters_of_an_autonomous_loop() {
         ]
     };
     let mut events = vec![
+        json!({"session": "s", "event": "compaction_finished", "at": "2001-01-01T00:00:00Z"}),
         json!({"session": "s", "event": "usage_reported", "input": 62, "output": 0, "window": 100}),
         json!({"event": "iteration_ended", "build": "failed"}),
     ];
@@ -273,9 +278,39 @@ fn status_json_has_the_counters_of_an_autonomous_loop() {
                 "signature_history_depth": 64, "soft_loop_threshold": 3, "hard_loop_threshold": 3,
                 "loop_detected": true}),
             &json!({"estimated_usage_pct": 62, "warning_threshold": 75, "mandatory_threshold": 80,
-                "hard_block_threshold": 85})
+                "hard_block_threshold": 85, "last_compaction": "2001-01-01T00:00:00Z"})
         )
     );
+}
+
+#[test]
+fn violations_are_summed_over_the_sessions_of_the_workspace() {
+    let world = small_session();
+    let of_one = world.jackline(&["violations", "s1", "--json"]).json_lines();
+    let expected = json!([
+        {"guard": "completion", "type": "task_incomplete", "subtype": "missing_files",
+            "enforced": 1, "observed": 0},
+        {"guard": "sequential_dependency", "type": "tool_policy_violation",
+            "subtype": "missing_prerequisite", "enforced": 1, "observed": 0},
+    ]);
+    assert_eq!(
+        of_one[0],
+        json!({"sessions": 1, "violations": expected,
+        "guardrail_violation_subtypes": {}})
+    );
+    world.stdio(&[
+        r#"{"session":"s2","event":"session_started"}"#,
+        r#"{"session":"s2","event":"tool_proposed","call":"c","tool":"deploy","args":{}}"#,
+    ]);
+    let of_all = world.jackline(&["violations", "--json"]).json_lines();
+    assert_eq!(of_all[0]["sessions"], 2);
+    assert_eq!(of_all[0]["violations"][1]["enforced"], 2, "{of_all:?}");
+    // An unreadable session is named, and the others still count.
+    fs::write(world.journal_path("s2"), "nothing\n").unwrap();
+    let run = world.jackline(&["violations", "s1", "s2"]);
+    assert_eq!(run.code, Some(3), "{run:?}");
+    assert!(run.stderr.contains("session `s2` is not counted: "), "{run:?}");
+    assert!(run.stdout.starts_with("in 1 session\n"), "{run:?}");
 }
 
 #[test]
@@ -429,7 +464,7 @@ facts
   }
 }
 
-decided by engine 0.1.0 (semantics 10)";
+decided by engine 0.1.0 (semantics 11)";
     check_output(&world, &["show", "s1", "3"], 0, third);
     check_output(&world, &["show", "3"], 0, third);
     // Without a number: the last violation.

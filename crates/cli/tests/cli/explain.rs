@@ -186,20 +186,24 @@ what the call does
 }
 
 #[test]
-fn protected_files_are_protected_in_observe_mode_too() {
+fn in_observe_mode_only_the_files_of_the_guard_are_protected() {
     let world = CliWorld::new(&format!("mode: observe\n{DEFINITION}"));
     assert_eq!(
         exit_and_first_line(&world, &["git push -f"]),
         expected_answer(0, "would deny (observe)")
     );
-    for line in ["rm deploy.key", "echo >> jackline.yaml", "bash -c 'rm -r ./.jackline/STOP'"] {
+    for line in ["rm deploy.key", "bash -c 'rm -r ./.jackline/STOP'"] {
+        let observed = expected_answer(0, "would deny (observe)");
+        assert_eq!(exit_and_first_line(&world, &[line]), observed, "{line}");
+    }
+    for line in ["echo >> jackline.yaml", "bash -c 'rm -r ./jackline.yaml'"] {
         assert_eq!(exit_and_first_line(&world, &[line]), expected_answer(1, "deny"), "{line}");
     }
-    let (_, output) = explain_json(&world, &["rm deploy.key"]);
+    let (_, output) = explain_json(&world, &["rm jackline.yaml"]);
     let violation = &output["violations"][0];
     assert_eq!(
         (&violation["guard"], &violation["location"], &violation["enforced"], &violation["rule"]),
-        (&json!("protected"), &json!("deploy.key"), &json!(true), &json!(null))
+        (&json!("protected"), &json!("jackline.yaml"), &json!(true), &json!(null))
     );
 }
 
@@ -293,9 +297,11 @@ fn bad_input_is_refused_with_its_position() {
         assert!(run.stderr.contains(error), "{args:?}: {}", run.stderr);
     }
     fs::remove_file(world.workspace().join("jackline.yaml")).unwrap();
-    let run = explain(&world, &["ls"]);
-    assert_eq!(run.code, Some(2));
-    assert!(run.stderr.contains("no `jackline.yaml` in `WORKSPACE` or above it"), "{}", run.stderr);
+    // Without a definition the preset decides, as for `backtest`.
+    let run = explain(&world, &["git push -f origin main"]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.stdout.contains("rules: git/push-force"), "{run:?}");
+    assert!(run.stderr.contains("the decision of the preset `coding-agent`"), "{run:?}");
 }
 
 #[test]
@@ -455,7 +461,8 @@ fn the_workspace_is_the_directory_of_the_definition() {
 
 #[test]
 fn a_command_line_is_given_to_the_exec_tool_of_the_definition() {
-    let source = "tools: { run: { kind: exec, command: /spec/line }, note: {} }\n";
+    let source =
+        "unknown_tools: deny\ntools: { run: { kind: exec, command: /spec/line }, note: {} }\n";
     let world = CliWorld::new(source);
     let (code, shown) = explain_json(&world, &["rm a"]);
     assert_eq!((code, &shown["call"]["tool"]), (Some(0), &json!("run")));

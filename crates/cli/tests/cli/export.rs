@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::pseudo_terminal::PseudoTerminal;
 use crate::support::{CliOutput, CliWorld, read_lines};
 
 const DEFINITION: &str = "version: 1\nname: a/b\nmode: enforce\n";
@@ -50,6 +51,18 @@ fn edit_export(out: &PathBuf, from: &str, to: &str) {
     let other = text.replacen(from, to, 1);
     assert_ne!(other, text, "the export does not contain {from}");
     fs::write(out, other).unwrap();
+}
+
+#[test]
+fn an_export_is_not_printed_on_a_terminal() {
+    let (world, _) = export_session();
+    let mut command = world.person_command();
+    let terminal = PseudoTerminal::start(command.args(["export", "s1"]), 200, 40);
+    let (status, screen) = terminal.final_screen();
+    assert_eq!(status.code(), Some(2), "{screen}");
+    assert!(screen.contains("write it to a file with `-o FILE`, or pipe it"), "{screen}");
+    assert_eq!(world.jackline(&["export", "-o", "short.json"]).code, Some(0));
+    assert!(world.workspace().join("short.json").is_file());
 }
 
 #[test]

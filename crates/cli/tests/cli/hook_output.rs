@@ -67,9 +67,58 @@ fn a_long_search_result_becomes_a_page_and_a_file_with_the_whole_output() {
     let mut same = output.clone();
     same["content"] = response["content"].clone();
     assert_eq!(same, response);
-    let page = json!({"bytes": whole.len(), "shown": page.len(), "file": file, "enforced": true});
+    let lines = page.lines().count();
+    let page = json!({
+        "bytes": whole.len(), "shown": page.len(), "lines_shown": lines,
+        "lines_remaining": 1000 - lines, "has_more": true, "next_offset": lines + 1,
+        "file": file, "enforced": true,
+    });
     let verdict = last_verdict(&world);
     assert_eq!((&verdict["decision"], &verdict["page"]), (&json!("rewrite"), &page));
+    world.verify_and_replay(SESSION);
+}
+
+#[test]
+fn a_search_that_finds_nothing_gets_guidance() {
+    let context = |tool: &str, response: Value| {
+        let world = CliWorld::new("mode: enforce\n");
+        let answer = answer_to_result(&world, tool, &response);
+        world.verify_and_replay(SESSION);
+        answer.pointer("/hookSpecificOutput/additionalContext").cloned().unwrap_or_default()
+    };
+    let none = json!({"mode": "files_with_matches", "numFiles": 0, "filenames": []});
+    let guidance = context("Grep", none);
+    let guidance = guidance.as_str().unwrap();
+    assert!(guidance.contains("`Grep` found no matches.\n\n-> List the directory"), "{guidance}");
+    let none = json!({"durationMs": 4, "numFiles": 0, "filenames": [], "truncated": false});
+    assert!(context("Glob", none).as_str().unwrap().contains("`Glob` found no names."));
+    let found = json!({"mode": "files_with_matches", "numFiles": 1, "filenames": ["a.md"]});
+    assert_eq!(context("Grep", found), Value::Null);
+}
+
+#[test]
+fn a_structured_output_is_checked_before_it_is_handed_over() {
+    let world = CliWorld::new(
+        "mode: enforce\ncompletion: { files: [report.md] }\noutputs: { report: { schema: \
+         { type: object, required: [sum], properties: { sum: { type: integer } } } } }\n",
+    );
+    let send = |event: &str, call: &str, extra: Value| {
+        let about =
+            json!({"tool_name": "StructuredOutput", "tool_use_id": call, "tool_input": extra});
+        hook_answer(&world, &payload(&world, event, about))
+    };
+    let refused = send("PreToolUse", "c1", json!({"sum": "many"}));
+    let reason = refused["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap();
+    assert!(reason.contains("the output `report` can't be used: `/sum`: expected"), "{reason}");
+    let accepted = send("PreToolUse", "c2", json!({"sum": 3}));
+    let context = accepted["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+    assert!(context.contains("The required file `report.md` is missing."), "{context}");
+    assert_eq!(accepted.pointer("/hookSpecificOutput/permissionDecision"), None);
+    let records = world.records(SESSION).len();
+    assert_eq!(send("PostToolUse", "c2", json!({"sum": 3})), Value::Null);
+    assert_eq!(world.records(SESSION).len(), records);
+    fs::write(world.workspace().join("report.md"), "sum: 3").unwrap();
+    assert_eq!(send("PreToolUse", "c3", json!({"sum": 3})), Value::Null);
     world.verify_and_replay(SESSION);
 }
 

@@ -4,7 +4,10 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{CliOutput, CliWorld};
+use crate::hook_support::{
+    SESSION, bash_proposed, command_in_hook_environment, hook_answer, payload,
+};
+use crate::support::{CliOutput, CliWorld, JACKLINE, run_with_input};
 
 const DEFINITION: &str = "version: 1\nname: acme/coder\n";
 
@@ -62,6 +65,21 @@ fn an_identity_has_a_checksum_and_names_its_unknown_parts() {
     assert!(run.stdout.contains("not required"), "{run:?}");
 }
 
+/// Such an approval is for any agent whose client reports nothing.
+#[test]
+fn an_agent_without_known_parts_is_approved_only_after_a_confirmation() {
+    let world = CliWorld::new(DEFINITION);
+    world.stdio(&[event("bare", r#""event":"session_started""#)]);
+    let run = world.jackline(&["identity", "approve", "bare"]);
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.stderr.contains("this approves every agent that reports none of them"), "{run:?}");
+    assert!(run.stderr.contains("pass --yes"), "{run:?}");
+    assert!(world.jackline(&["identity", "list", "--json"]).stdout.is_empty());
+    let run = world.jackline(&["identity", "approve", "bare", "--yes"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.stderr.starts_with("warning: the client of session `bare` reported"), "{run:?}");
+}
+
 #[test]
 fn a_person_approves_an_identity_and_revokes_the_approval() {
     let world = CliWorld::new(DEFINITION);
@@ -95,7 +113,7 @@ fn an_approval_is_bound_to_its_workflow() {
         "{DEFINITION}identity: {{roles: [developer], workflow: nightly}}\n"
     ));
     let work = |name: &str| {
-        let started = r#""event":"session_started","role":"developer""#;
+        let started = r#""event":"session_started","model":"m1","role":"developer""#;
         let call = r#""event":"tool_proposed","call":"a","tool":"Bash","args":{"command":"ls"}"#;
         world.stdio(&[event(name, started), event(name, call)]).decisions().pop().unwrap()
     };
@@ -139,4 +157,39 @@ fn an_attestation_names_the_agent() {
     let agent = &report["predicate"]["agent"];
     assert_eq!(agent["checksum"], show_identity(&world, "one")["checksum"]);
     assert_eq!(agent["unknown"], json!(["prompt", "parameters"]));
+}
+
+#[test]
+fn a_hook_lets_agents_work_under_an_empty_identity() {
+    let world = CliWorld::new("version: 1\nidentity: {}\n");
+    let started = payload(&world, "SessionStart", json!({"source": "startup"}));
+    assert_eq!(hook_answer(&world, &started), Value::Null);
+    assert_eq!(hook_answer(&world, &bash_proposed(&world, "c1", "ls")), Value::Null);
+    world.verify_and_replay(SESSION);
+}
+
+#[test]
+fn a_hook_names_the_role_of_its_agent() {
+    let world = CliWorld::new("version: 1\nidentity: { roles: [release] }\n");
+    let send = |words: &[&str], payload: &Value| {
+        let mut command = command_in_hook_environment(&world, JACKLINE, words);
+        run_with_input(&mut command, payload.to_string().as_bytes())
+    };
+    let started = payload(&world, "SessionStart", json!({"source": "startup"}));
+    let proposed = |call: &str| bash_proposed(&world, call, "ls");
+    let without_role = ["hook", "claude", "--sealed"];
+    send(&without_role, &started);
+    let denied = send(&without_role, &proposed("c1"));
+    assert!(denied.stdout.contains("`jackline init --role ROLE`"), "{denied:?}");
+    // The role applies from the next start of the client on, as the installer writes it.
+    let with_role = ["hook", "claude", "--role", "release", "--sealed"];
+    send(&with_role, &started);
+    let allowed = send(&with_role, &proposed("c2"));
+    assert_eq!((allowed.code, allowed.stdout.as_str()), (Some(0), "jackline:1:"), "{allowed:?}");
+    assert_eq!(show_identity(&world, SESSION)["role"], "release");
+    // Other command lines take the option, too.
+    let free = send(&["hook", "--role", "intern", "claude"], &started);
+    assert_eq!(free.code, Some(0), "{free:?}");
+    assert_eq!(show_identity(&world, SESSION)["role"], "intern");
+    world.verify_and_replay(SESSION);
 }

@@ -10,6 +10,9 @@ use serde_json::Value;
 
 use crate::support::{CliOutput, CliWorld, JACKLINE, run_with_input};
 
+/// The file that `init` writes without a flag.
+const SETTINGS: &str = ".claude/settings.local.json";
+
 /// A project without a definition, and a person with a home directory.
 pub(crate) struct InitProject {
     pub(crate) world: CliWorld,
@@ -32,7 +35,7 @@ impl InitProject {
 
     fn with_settings(text: &str) -> Self {
         let project = Self::new();
-        project.write(".claude/settings.json", text);
+        project.write(SETTINGS, text);
         project
     }
 
@@ -117,21 +120,63 @@ fn a_new_project_is_set_up_and_restored_byte_for_byte() {
     let project = InitProject::in_git();
     let before = project.contents();
     let run = project.install();
-    assert!(run.stderr.contains("which only this machine has"), "{}", run.stderr);
-    assert!(run.stdout.contains("settings.json  new file"), "{}", run.stdout);
+    assert_eq!(run.stderr, "");
+    assert!(run.stdout.contains("settings.local.json  new file"), "{}", run.stdout);
+    assert!(run.stdout.contains("  adds 12 hooks that run `jackline hook claude`: "), "{run:?}");
+    assert!(run.stdout.lines().count() < 40 && !run.stdout.contains("onFailure"), "{run:?}");
     assert!(run.stdout.contains("canary: not run: the program `claude` was not found"));
     assert!(run.stdout.contains("jackline enforce"));
-    let commands = hook_commands(&project.read(".claude/settings.json"));
+    let commands = hook_commands(&project.read(SETTINGS));
     assert_eq!(commands.len(), 12);
     assert!(
         commands.iter().all(|(_, command)| command.contains(&format!("{JACKLINE} hook claude")))
     );
-    assert!(project.read(".git/info/exclude").ends_with("\n.jackline/\n"));
+    let ignored = "\n.jackline/\n**/.claude/settings.local.json\n";
+    assert!(project.read(".git/info/exclude").ends_with(ignored));
     let check = project.world.jackline(&["check"]);
     assert_eq!((check.code, check.stderr.as_str()), (Some(0), ""), "{check:?}");
-    assert!(project.read("jackline.yaml").contains("mode: observe"));
+    let definition = project.read("jackline.yaml");
+    assert!(
+        definition.contains("\nmode: observe\n") && definition.contains("\nname: local/work\n")
+    );
     project.uninstall();
     assert_eq!(project.contents(), before);
+}
+
+#[test]
+fn the_hooks_give_the_agent_a_role_until_another_one_is_given() {
+    let project = InitProject::new();
+    let roles = || {
+        let commands = hook_commands(&project.read(".claude/settings.local.json"));
+        let words = commands.iter().filter_map(|(_, command)| {
+            command.split_once("hook claude --role ").map(|(_, rest)| rest.to_owned())
+        });
+        let mut words: Vec<String> = words
+            .map(|rest| rest.split([')', '\n']).next().unwrap_or_default().to_owned())
+            .map(|rest| rest.trim_end_matches(" --sealed").to_owned())
+            .collect();
+        assert!(words.is_empty() || words.len() == commands.len(), "{commands:?}");
+        words.dedup();
+        words
+    };
+    project.install();
+    assert_eq!(roles(), Vec::<String>::new());
+    let install = |words: &[&str]| {
+        let run = project.run_init(&[&["claude", "--yes"], words].concat());
+        assert_eq!(run.code, Some(0), "{run:?}");
+        run
+    };
+    install(&["--role", "tester"]);
+    assert_eq!(roles(), ["tester"]);
+    // Without the option, the installed role stays.
+    let settings = project.read(".claude/settings.local.json");
+    install(&[]);
+    assert_eq!(project.read(".claude/settings.local.json"), settings);
+    install(&["--role", "release manager"]);
+    assert_eq!(roles(), ["'release manager'"]);
+    assert_eq!(project.run_init(&["claude", "--yes", "--role", ""]).code, Some(2));
+    project.uninstall();
+    assert!(!project.path(".claude/settings.local.json").exists());
 }
 
 #[test]
@@ -179,7 +224,7 @@ fn in_a_subdirectory_a_person_is_told_where_to_start_the_client() {
         assert_eq!(run.code, Some(0), "{run:?}");
         assert!(run.stdout.contains(outcome) && run.stderr.contains(&start), "{run:?}");
     }
-    assert!(project.path(".claude/settings.json").is_file() && !below.join(".claude").exists());
+    assert!(project.path(SETTINGS).is_file() && !below.join(".claude").exists());
     let run = project.install();
     assert!(!run.stderr.contains("start `claude`"), "{run:?}");
 }
@@ -202,9 +247,9 @@ fn settings_in_any_layout_are_restored_byte_for_byte() {
         let run = project.run_init(&["claude", "--yes"]);
         let strict = !text.contains("/*") && !text.contains("//");
         assert_eq!(run.code, Some(i32::from(!strict)), "{text}");
-        assert_ne!(project.read(".claude/settings.json"), text);
+        assert_ne!(project.read(SETTINGS), text);
         project.uninstall();
-        assert_eq!(project.read(".claude/settings.json"), text);
+        assert_eq!(project.read(SETTINGS), text);
         assert!(!project.path("jackline.yaml").exists());
     }
 }
@@ -212,23 +257,24 @@ fn settings_in_any_layout_are_restored_byte_for_byte() {
 #[test]
 fn later_changes_of_other_programs_are_not_reverted() {
     let project = InitProject::in_git();
-    project.write(".claude/settings.json", "{\n  \"hooks\": {\n    \"Stop\": []\n  }\n}\n");
+    project.write(SETTINGS, "{\n  \"hooks\": {\n    \"Stop\": []\n  }\n}\n");
     project.install();
-    let text = project.read(".claude/settings.json");
+    let text = project.read(SETTINGS);
     let text = text.replacen("{\n", "{\n  // since\n  \"model\": \"x\",\n", 1);
-    project.write(".claude/settings.json", &text);
+    project.write(SETTINGS, &text);
     let exclude = format!("{}*.o\n", project.read(".git/info/exclude"));
     project.write(".git/info/exclude", &exclude);
     project.write("jackline.yaml", "version: 1\n");
     let run = project.uninstall();
     assert!(
-        run.stdout.contains("is not the file that `jackline init` wrote, so it stays"),
+        run.stdout.contains("jackline.yaml  the definition, which changed since `init` wrote it"),
         "{}",
         run.stdout
     );
     let expected = "{\n  // since\n  \"model\": \"x\",\n  \"hooks\": {\n    \"Stop\": []\n  }\n}\n";
-    assert_eq!(project.read(".claude/settings.json"), expected);
-    assert_eq!(project.read(".git/info/exclude"), exclude.replace(".jackline/\n", ""));
+    assert_eq!(project.read(SETTINGS), expected);
+    let ours = ".jackline/\n**/.claude/settings.local.json\n";
+    assert_eq!(project.read(".git/info/exclude"), exclude.replace(ours, ""));
     assert_eq!(project.read("jackline.yaml"), "version: 1\n");
 }
 
@@ -238,7 +284,7 @@ fn without_the_state_home_only_the_layout_is_lost() {
     project.install();
     fs::remove_dir_all(project.world.home()).unwrap();
     project.uninstall();
-    assert_eq!(project.read(".claude/settings.json"), "{\n  \"a\": 1\n}\n");
+    assert_eq!(project.read(SETTINGS), "{\n  \"a\": 1\n}\n");
     assert!(!project.path("jackline.yaml").exists());
 }
 
@@ -251,12 +297,12 @@ fn an_older_installation_is_updated_and_can_still_be_undone() {
     let run = project.run_init(&[&["claude", "--yes"], &program[..]].concat());
     assert_eq!(run.code, Some(0));
     assert!(run.stderr.contains("2.0.50 lets calls through"), "{}", run.stderr);
-    let settings = project.read(".claude/settings.json");
+    let settings = project.read(SETTINGS);
     assert!(!settings.contains("PostToolBatch") && settings.contains("SubagentStart"));
     project.install();
-    assert_eq!(hook_commands(&project.read(".claude/settings.json")).len(), 12);
+    assert_eq!(hook_commands(&project.read(SETTINGS)).len(), 12);
     project.uninstall();
-    assert_eq!(project.read(".claude/settings.json"), text);
+    assert_eq!(project.read(SETTINGS), text);
 }
 
 #[test]
@@ -269,6 +315,12 @@ fn a_client_without_a_version_gets_the_hooks_of_the_pinned_version() {
         assert_eq!(run.code, Some(0));
         assert!(run.stderr.contains("prints no version"), "{script}: {}", run.stderr);
         assert!(run.stdout.contains("PostToolBatch"));
+        let run = project.run_init(&[&args[..], &["--diff"]].concat());
+        assert!(
+            run.stdout.contains("+         \"PostToolBatch\"")
+                || run.stdout.contains("\"onFailure\": \"block\""),
+            "{run:?}"
+        );
     }
 }
 
@@ -279,7 +331,7 @@ fn nothing_is_written_without_a_confirmation() {
     let run = project.run_init(&["claude"]);
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("no terminal to confirm in"), "{}", run.stderr);
-    assert!(run.stdout.contains("  + "), "the difference must be shown");
+    assert!(run.stdout.contains("  adds 12 hooks"), "the change must be shown");
     let run = project.run_init(&["claude", "--dry-run"]);
     assert_eq!(run.code, Some(0));
     assert!(run.stdout.ends_with("nothing was written\n"));
@@ -305,12 +357,18 @@ fn without_a_name_all_detected_clients_are_set_up() {
 #[test]
 fn the_options_choose_the_settings_file() {
     let project = InitProject::new();
-    assert_eq!(project.run_init(&["claude", "--local", "--yes"]).code, Some(0));
-    assert!(project.path(".claude/settings.local.json").exists());
-    assert!(!project.path(".claude/settings.json").exists());
+    let shared = ".claude/settings.json";
+    assert_eq!(project.run_init(&["claude", "--yes"]).code, Some(0));
+    assert!(project.path(SETTINGS).exists() && !project.path(shared).exists());
+    let run = project.run_init(&["claude", "--shared", "--yes"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(project.path(shared).exists());
+    assert!(run.stderr.contains("`jackline init claude --uninstall` removes it there"), "{run:?}");
+    let run = project.run_init(&["claude", "--shared", "--uninstall", "--yes"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
     let user = project.init_json(&["claude", "--user", "--yes"]);
     let person = project.world.root().join("person");
-    assert!(person.join(".claude/settings.json").exists());
+    assert!(person.join(shared).exists());
     assert!(
         user["warnings"][0].as_str().unwrap().contains("the client would call it twice"),
         "{user}"
@@ -328,7 +386,8 @@ fn the_options_choose_the_settings_file() {
 #[test]
 fn in_a_home_directory_user_and_project_settings_are_one_file() {
     let project = InitProject::new();
-    for args in [&["claude", "--yes"][..], &["claude", "--yes"], &["claude", "--user", "--yes"]] {
+    let shared = &["claude", "--shared", "--yes"][..];
+    for args in [shared, shared, &["claude", "--user", "--yes"]] {
         let mut command = project.command();
         let run = run_with_input(
             command.env("HOME", project.world.workspace()).arg("init").args(args),
@@ -336,7 +395,8 @@ fn in_a_home_directory_user_and_project_settings_are_one_file() {
         );
         assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     }
-    project.uninstall();
+    let run = project.run_init(&["claude", "--shared", "--uninstall", "--yes"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
     assert!(!project.path("jackline.yaml").exists() && !project.path(".claude").exists());
 }
 
@@ -347,7 +407,7 @@ fn in_a_subdirectory_the_project_is_guarded() {
     let mut command = project.command();
     command.current_dir(project.path("src/deep")).args(["init", "claude", "--yes"]);
     assert_eq!(run_with_input(&mut command, b"").code, Some(0));
-    assert!(project.path(".claude/settings.json").exists());
+    assert!(project.path(SETTINGS).exists());
     assert!(project.path("jackline.yaml").exists());
 }
 
@@ -366,31 +426,31 @@ fn a_worktree_uses_the_exclude_file_of_the_repository() {
     command.current_dir(&tree).args(["init", "claude", "--yes"]);
     assert_eq!(run_with_input(&mut command, b"").code, Some(0));
     assert!(project.read(".git/info/exclude").contains(".jackline/"));
-    assert!(tree.join(".claude/settings.json").exists());
+    assert!(tree.join(SETTINGS).exists());
 }
 
 #[test]
 fn hooks_that_will_not_run_cause_a_clear_error() {
     for key in ["disableAllHooks", "allowManagedHooksOnly"] {
         let project = InitProject::new();
-        project.write(".claude/settings.local.json", &format!("{{\"{key}\": true}}"));
+        project.write(".claude/settings.json", &format!("{{\"{key}\": true}}"));
         let run = project.run_init(&["claude", "--yes"]);
         assert_eq!(run.code, Some(1));
         assert!(run.stderr.contains("THE HOOKS WILL NOT RUN"), "{}", run.stderr);
         assert!(run.stdout.contains("next: allow `claude` to run its hooks"), "{}", run.stdout);
-        assert!(run.stderr.contains(key) && run.stderr.contains("settings.local.json"));
+        assert!(run.stderr.contains(key) && run.stderr.contains("settings.json"));
     }
     let project = InitProject::with_settings("{\n  \"a\": 1, // mine\n}\n");
     let run = project.run_init(&["claude", "--yes"]);
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("accepts no comments"), "{}", run.stderr);
     assert!(run.stderr.contains("because of line 2; remove them"), "{}", run.stderr);
-    assert!(run.stderr.contains("install it with `--local`"), "{}", run.stderr);
-    let project = InitProject::new();
-    project.write(".claude/settings.local.json", "{} // mine\n");
-    let run = project.run_init(&["claude", "--local", "--yes"]);
-    assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("install it with `--user`"), "{}", run.stderr);
+    let project = InitProject::new();
+    project.write(".claude/settings.json", "{} // mine\n");
+    let run = project.run_init(&["claude", "--shared", "--yes"]);
+    assert_eq!(run.code, Some(1));
+    assert!(run.stderr.contains("install it without a flag"), "{}", run.stderr);
     let invalid = r#"{"hooks":{"Stop":[{"matcher":{"all":true},"hooks":[]}]}}"#;
     let project = InitProject::with_settings(invalid);
     let old = project.write_client("echo 2.1.233");
@@ -419,20 +479,20 @@ fn unreadable_settings_are_not_changed() {
     }
     let project = InitProject::new();
     fs::create_dir(project.path(".claude")).unwrap();
-    fs::write(project.path(".claude/settings.json"), b"{\"a\": \"\xff\"}").unwrap();
+    fs::write(project.path(SETTINGS), b"{\"a\": \"\xff\"}").unwrap();
     assert!(project.run_init(&["claude", "--yes"]).stderr.contains("is not UTF-8"));
 }
 
 #[test]
 fn a_settings_path_that_is_not_a_file_is_not_changed() {
     let project = InitProject::new();
-    let settings = project.path(".claude/settings.json");
+    let settings = project.path(SETTINGS);
     fs::create_dir_all(&settings).unwrap();
     let run = project.run_init(&["claude", "--yes"]);
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("is not a file"), "{}", run.stderr);
     fs::remove_dir(&settings).unwrap();
-    symlink("settings.json", &settings).unwrap();
+    symlink("settings.local.json", &settings).unwrap();
     let run = project.run_init(&["claude", "--yes"]);
     assert!(run.stderr.contains("links form a loop"), "{}", run.stderr);
     fs::remove_file(&settings).unwrap();
@@ -453,13 +513,13 @@ fn a_symbolic_link_and_a_file_mode_are_preserved() {
     let real = project.path("dots/claude.json");
     fs::set_permissions(&real, Permissions::from_mode(0o600)).unwrap();
     fs::create_dir(project.path(".claude")).unwrap();
-    symlink("../dots/claude.json", project.path(".claude/settings.json")).unwrap();
+    symlink("../dots/claude.json", project.path(SETTINGS)).unwrap();
     project.install();
-    assert!(project.path(".claude/settings.json").is_symlink());
+    assert!(project.path(SETTINGS).is_symlink());
     assert!(project.read("dots/claude.json").contains("hook claude"));
     assert_eq!(fs::metadata(&real).unwrap().permissions().mode() & 0o777, 0o600);
     project.uninstall();
-    assert!(project.path(".claude/settings.json").is_symlink());
+    assert!(project.path(SETTINGS).is_symlink());
     assert_eq!(project.read("dots/claude.json"), "{}");
 }
 
@@ -482,15 +542,15 @@ fn an_unwritable_file_is_reported() {
         fs::write(project.world.home(), "a file").unwrap();
         let run = project.run_init(&["claude", "--yes"]);
         assert!(matches!(run.code, Some(2 | 3)), "{run:?}");
-        assert_eq!(project.read(".claude/settings.json"), "{}");
+        assert_eq!(project.read(SETTINGS), "{}");
         return;
     }
-    let settings = project.path(".claude/settings.json");
+    let settings = project.path(SETTINGS);
     fs::set_permissions(&settings, Permissions::from_mode(0o400)).unwrap();
     let run = project.run_init(&["claude", "--yes"]);
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("make it writable"), "{}", run.stderr);
-    assert_eq!(project.read(".claude/settings.json"), "{}");
+    assert_eq!(project.read(SETTINGS), "{}");
     assert!(!project.path("jackline.yaml").exists());
 }
 
@@ -504,10 +564,10 @@ fn parallel_installations_lose_nothing() {
             assert_eq!(run.join().unwrap().code, Some(0));
         }
     });
-    assert_eq!(hook_commands(&project.read(".claude/settings.json")).len(), 12);
+    assert_eq!(hook_commands(&project.read(SETTINGS)).len(), 12);
     assert_eq!(project.install().stdout.matches("nothing to do").count(), 1);
     project.uninstall();
-    assert_eq!(project.read(".claude/settings.json"), "{ \"a\": 1 }");
+    assert_eq!(project.read(SETTINGS), "{ \"a\": 1 }");
     assert_eq!(
         project.contents().len(),
         3,
@@ -527,13 +587,13 @@ fn a_full_disk_loses_nothing() {
         let run = run_with_input(command.args(["-c", &script]), b"");
         assert!(matches!(run.code, Some(1..=3)), "{run:?}");
         assert!(run.stderr.contains("run this again"), "{}", run.stderr);
-        assert_eq!(project.read(".claude/settings.json"), text);
+        assert_eq!(project.read(SETTINGS), text);
         let names = project.world.file_tree();
         assert!(!names.iter().any(|name| name.contains(".jackline-")), "{names:?}");
     }
     project.install();
     project.uninstall();
-    assert_eq!(project.read(".claude/settings.json"), text);
+    assert_eq!(project.read(SETTINGS), text);
 }
 
 #[test]
@@ -564,7 +624,7 @@ fn the_plain_name_is_used_if_the_path_finds_this_program() {
     command.env("PATH", path).args(["init", "claude", "--yes"]);
     let run = run_with_input(&mut command, b"");
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
-    let commands = hook_commands(&project.read(".claude/settings.json"));
+    let commands = hook_commands(&project.read(SETTINGS));
     let stop = commands.iter().find(|(event, _)| event == "Stop").unwrap();
     assert_eq!(stop.1, "jackline hook claude");
 }

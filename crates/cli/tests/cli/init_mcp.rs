@@ -25,7 +25,12 @@ fn project_with_servers(text: &str) -> InitProject {
     project
 }
 
+/// Guards the servers in `.mcp.json`.
 fn run_init_mcp(project: &InitProject, args: &[&str]) -> String {
+    run_init_of_scope(project, &[&["--shared"], args].concat())
+}
+
+fn run_init_of_scope(project: &InitProject, args: &[&str]) -> String {
     let run = project.run_init(&[&["--mcp", "--yes"], args].concat());
     assert_eq!(run.code, Some(0), "{run:?}");
     run.stdout + &run.stderr
@@ -72,12 +77,12 @@ fn a_guard_that_cannot_be_removed_is_reported() {
     let changed = project.read(".mcp.json").replacen("\"--\"", "\"--timeout\", \"9\", \"--\"", 1);
     project.write(".mcp.json", &changed);
     for (outcome, rest) in [("uninstalled", "\"u\": {\"command\": \"y\"}"), ("nothing_to_do", "")] {
-        let run = project.run_init(&["--mcp", "--uninstall", "--dry-run"]);
+        let run = project.run_init(&["--mcp", "--shared", "--uninstall", "--dry-run"]);
         assert_eq!(run.code, Some(1), "{run:?}");
         assert!(run.stdout.contains("unwrap it by hand in `"), "{run:?}");
         assert!(run.stderr.contains("server `t` IS STILL GUARDED"), "{run:?}");
         assert!(!run.stdout.contains("none of these MCP servers is guarded"), "{run:?}");
-        let run = project.run_init(&["--mcp", "--uninstall", "--yes", "--json"]);
+        let run = project.run_init(&["--mcp", "--shared", "--uninstall", "--yes", "--json"]);
         assert_eq!(run.code, Some(1), "{run:?}");
         let summary: Value = serde_json::from_str(&run.stdout).unwrap();
         assert_eq!(
@@ -122,7 +127,7 @@ fn servers_that_are_not_wrapped_are_named() {
         "far": {"type": "http", "url": "https://example.com", "headers": {"K": "v"}},
         "own": {"command": "jackline", "args": ["mcp", "serve"]}, "odd": {"command": 1}}}"#;
     let project = project_with_servers(text);
-    let summary = project.init_json(&["--mcp", "--yes"]);
+    let summary = project.init_json(&["--mcp", "--shared", "--yes"]);
     assert_eq!(summary["outcome"], "nothing_to_do");
     let notes = summary["notes"].to_string();
     assert!(
@@ -218,7 +223,9 @@ fn a_remote_server_that_cannot_be_wrapped_is_named_with_the_reason() {
         "line": {"type": "http", "url": "https://a.example", "headers": {"K": "t0ken\nB: c"}},
         "own": {"type": "http", "url": "https://a.example", "headers": {"Accept": "x"}}}}"#;
     let project = project_with_servers(text);
-    for options in [&["--mcp", "--yes", "--remote"][..], &["--mcp", "--yes"]] {
+    for options in
+        [&["--mcp", "--shared", "--yes", "--remote"][..], &["--mcp", "--shared", "--yes"]]
+    {
         let summary = project.init_json(options);
         assert_eq!(summary["outcome"], "nothing_to_do");
         let notes = summary["notes"].to_string();
@@ -235,7 +242,7 @@ fn a_remote_server_that_cannot_be_wrapped_is_named_with_the_reason() {
         assert!(!notes.contains("--remote"), "{notes}");
     }
     assert_eq!(project.read(".mcp.json"), text);
-    let run = project.run_init(&["--mcp", "--yes", "--remote=unknown"]);
+    let run = project.run_init(&["--mcp", "--shared", "--yes", "--remote=unknown"]);
     assert!(run.stderr.contains("there is no server `unknown`"), "{run:?}");
     assert_eq!(project.run_init(&["--yes", "--remote"]).code, Some(2), "--remote requires --mcp");
 }
@@ -267,7 +274,7 @@ fn a_guard_that_a_person_wrote_by_hand_stays() {
     // Without a record, everything that looks like our guard is removed, and the plan says so.
     run_init_mcp(&project, &[]);
     fs::remove_dir_all(project.world.home()).unwrap();
-    let dry = project.init_json(&["--mcp", "--uninstall", "--dry-run"]);
+    let dry = project.init_json(&["--mcp", "--shared", "--uninstall", "--dry-run"]);
     assert!(
         dry["notes"].to_string().contains("wrapped `later`, `hand`, `files`, so servers"),
         "{dry}"
@@ -310,17 +317,17 @@ fn user_and_local_servers_are_found_in_the_client_state() {
     fs::write(at(&person), &text).unwrap();
     fs::write(at(&elsewhere), &text).unwrap();
 
-    assert!(run_init_mcp(&project, &["--user"]).contains("close it first"));
-    run_init_mcp(&project, &["--local"]);
+    assert!(run_init_of_scope(&project, &["--user"]).contains("close it first"));
+    run_init_of_scope(&project, &[]);
     let now: Value = serde_json::from_str(&read(&person)).unwrap();
     let command = |pointer: &str| now.pointer(pointer).unwrap().clone();
     assert_eq!(command("/mcpServers/mine/command"), JACKLINE);
     assert_eq!(command("/projects/~1else/mcpServers/a/command"), "x");
     assert_eq!(now["projects"][&work]["mcpServers"]["a"]["command"], JACKLINE);
     assert_eq!(project.read(".mcp.json"), SERVER_FILE_STYLES[0], "the shared file must not change");
-    run_init_mcp(&project, &["--user", "--uninstall"]);
+    run_init_of_scope(&project, &["--user", "--uninstall"]);
     assert!(read(&person).contains(JACKLINE), "the guard of the local server stays");
-    run_init_mcp(&project, &["--local", "--uninstall"]);
+    run_init_of_scope(&project, &["--uninstall"]);
     assert_eq!(read(&person), text);
 
     let mut command = project.command();
@@ -332,10 +339,10 @@ fn user_and_local_servers_are_found_in_the_client_state() {
 #[test]
 fn invalid_server_files_are_reported_and_not_changed() {
     let project = InitProject::new();
-    let run = project.run_init(&["--mcp", "--yes"]);
+    let run = project.run_init(&["--mcp", "--shared", "--yes"]);
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("there is nothing to wrap"), "{}", run.stderr);
-    assert_eq!(project.run_init(&["--mcp", "--uninstall", "--yes"]).code, Some(0));
+    assert_eq!(project.run_init(&["--mcp", "--shared", "--uninstall", "--yes"]).code, Some(0));
     for (text, error) in [
         ("{\"mcpServers\": {}}", "there is nothing to wrap"),
         ("{\n  \"mcpServers\": {,}\n}", "line 2, column "),
@@ -344,14 +351,14 @@ fn invalid_server_files_are_reported_and_not_changed() {
         ("{\"mcpServers\": {\"a\": {}, \"a\": {}}}", "`a` occurs twice"),
     ] {
         let project = project_with_servers(text);
-        let run = project.run_init(&["--mcp", "--yes"]);
+        let run = project.run_init(&["--mcp", "--shared", "--yes"]);
         assert!(matches!(run.code, Some(1 | 2)), "{run:?}");
         assert!(run.stderr.contains(error), "{}", run.stderr);
         assert_eq!(project.read(".mcp.json"), text);
     }
     let project = project_with_servers("");
     fs::write(project.path(".mcp.json"), [0x7b, 0xff]).unwrap();
-    let run = project.run_init(&["--mcp", "--yes"]);
+    let run = project.run_init(&["--mcp", "--shared", "--yes"]);
     assert!(run.stderr.contains("is not UTF-8"), "{run:?}");
 }
 
@@ -359,12 +366,16 @@ fn invalid_server_files_are_reported_and_not_changed() {
 fn nothing_is_written_without_a_confirmation_and_teammates_are_mentioned() {
     let project = InitProject::in_git();
     project.write(".mcp.json", SERVER_FILE_STYLES[0]);
-    let dry = project.init_json(&["--mcp", "--dry-run"]);
+    let dry = project.init_json(&["--mcp", "--shared", "--dry-run"]);
     assert_eq!(
         (&dry["outcome"], &dry["changes"][0]["purpose"]),
         (&json!("dry_run"), &json!("servers"))
     );
     assert!(dry["warnings"].to_string().contains("the servers would not start"), "{dry}");
-    assert_eq!(project.run_init(&["--mcp"]).code, Some(2), "there is no terminal to confirm in");
+    assert_eq!(
+        project.run_init(&["--mcp", "--shared"]).code,
+        Some(2),
+        "there is no terminal to confirm in"
+    );
     assert_eq!(project.read(".mcp.json"), SERVER_FILE_STYLES[0]);
 }

@@ -348,18 +348,50 @@ const READ_ARGUMENTS: &str = r#"{"path":"a.txt"}"#;
 const WRITE_ARGUMENTS: &str = r#"{"path":"a.txt","content":"new"}"#;
 
 #[test]
+fn a_read_of_many_short_lines_is_cut_to_the_lines_of_a_page() {
+    let world = CliWorld::new(READ_DEFINITION);
+    let whole = (1..=900).map(|line| format!("line {line}\n")).collect::<Vec<_>>().concat();
+    let result = json!({
+        "content": [{ "type": "text", "text": whole }],
+        "structuredContent": { "content": whole, "path": "a.txt" },
+    });
+    let mut proxy = proxy_with_file_result(&world, &whole, &result);
+    let first = proxy.call_tool(1, "read_file", READ_ARGUMENTS);
+    assert_eq!(result_text(&first, 0).lines().count(), 500);
+    let fields = &first["result"]["structuredContent"];
+    let (shown, note) = fields["content"].as_str().unwrap().split_once("\n[jackline: ").unwrap();
+    assert!(shown.ends_with("line 500\n") && note.contains("jackline_page"), "{note}");
+    assert_eq!(fields["path"], "a.txt");
+    let page = &first["result"]["_meta"]["jackline/page"];
+    assert_eq!((&page["lines_shown"], &page["lines_remaining"]), (&json!(500), &json!(400)));
+    let refused = proxy.call_tool(2, "write_file", WRITE_ARGUMENTS);
+    assert!(result_text(&refused, 0).contains("would be replaced, but only"), "{refused}");
+    read_all_pages(&mut proxy, &first);
+    assert_eq!(result_text(&proxy.call_tool(3, "write_file", WRITE_ARGUMENTS), 0), "said");
+    proxy.disconnect();
+    let session = only_session(&world);
+    let records = world.records(&session);
+    let pages = records.iter().filter_map(|record| {
+        serde_json::from_str::<Value>(&record.verdict_json).unwrap().get("page").cloned()
+    });
+    let pages: Vec<Value> = pages.collect();
+    assert_eq!((pages.len(), &pages[0]["next_offset"]), (1, &json!(501)));
+    world.verify_and_replay(&session);
+}
+
+#[test]
 fn a_file_counts_as_read_when_all_of_its_pages_were_read() {
     let world = CliWorld::new(READ_DEFINITION);
     let mut proxy = proxy_with_file(&world, &"a line\n".repeat(50_000));
     let first = proxy.call_tool(1, "read_file", READ_ARGUMENTS);
     assert_eq!(first["result"]["_meta"]["jackline/page"]["has_more"], true);
     let refused = proxy.call_tool(2, "write_file", WRITE_ARGUMENTS);
-    assert!(result_text(&refused, 0).contains("only a part of it was read"), "{refused}");
+    assert!(result_text(&refused, 0).contains("would be replaced, but only"), "{refused}");
     // The last page alone does not cover the middle of the file.
     let last = proxy.call_tool(3, "jackline_page", r#"{"cursor":"1-349930"}"#);
     assert_eq!(last["result"]["_meta"]["jackline/page"]["has_more"], false);
     let refused = proxy.call_tool(4, "write_file", WRITE_ARGUMENTS);
-    assert!(result_text(&refused, 0).contains("only a part of it was read"), "{refused}");
+    assert!(result_text(&refused, 0).contains("would be replaced, but only"), "{refused}");
     read_all_pages(&mut proxy, &first);
     assert_eq!(result_text(&proxy.call_tool(5, "write_file", WRITE_ARGUMENTS), 0), "said");
     proxy.disconnect();
@@ -380,7 +412,7 @@ fn a_file_in_two_fields_counts_as_read_when_either_is_read_completely() {
             let mut proxy = proxy_with_file_result(&world, &whole, &result);
             let first = proxy.call_tool(1, "read_file", READ_ARGUMENTS);
             let refused = proxy.call_tool(2, "write_file", WRITE_ARGUMENTS);
-            assert!(result_text(&refused, 0).contains("only a part of it was read"), "{refused}");
+            assert!(result_text(&refused, 0).contains("would be replaced, but only"), "{refused}");
             let seen = if structured {
                 let cut = first["result"]["structuredContent"]["content"].as_str().unwrap();
                 let (shown, rest) = cut.split_once("\n[jackline: cut").unwrap();

@@ -188,7 +188,8 @@ fn a_client_without_a_handshake_gets_the_request_headers_of_its_version() {
     let world = CliWorld::new(EMPTY);
     let server = McpHttpServer::start(|request| {
         let properties = json!({"place": {"type": "string", "x-mcp-header": "Place"}});
-        let tools = json!({"tools": [{"name": "echo", "inputSchema": {"properties": properties}}]});
+        let echo = json!({"name": "echo", "inputSchema": {"properties": properties}});
+        let tools = json!({"tools": [echo, {"name": "slow"}]});
         match request.message()["method"].as_str()? {
             "tools/list" => Some(reply_json(request.result_message(&tools))),
             _ => request.is_call_of("slow").then(|| McpHttpReply::Hang(stream(": hello\n\n"))),

@@ -351,9 +351,20 @@ fn the_tools_of_the_server_are_known_unless_the_definition_lists_tools() {
     assert_ne!(listed["isError"], json!(true), "{listed}");
     assert_eq!(server.wait(), Some(0));
     world.verify_and_replay("s1");
-    let world = CliWorld::new("version: 1\nname: test/listed\ntools: { read_file: {} }\n");
+    let world = CliWorld::new(
+        "version: 1\nname: test/listed\nunknown_tools: deny\ntools: { read_file: {} }\n",
+    );
     let mut server = ServeProcess::start(&world);
     assert_eq!(error_code(&server.call_tool("list_dir", &json!({}))), "unknown_tool");
+    assert_eq!(server.wait(), Some(0));
+    world.verify_and_replay("s1");
+    // A tool of the server may be declared under another name.
+    let world = CliWorld::new(
+        "version: 1\nname: test/alias\nunknown_tools: deny\ntools: { look: { aliases: [list_dir] } }\n",
+    );
+    let mut server = ServeProcess::start(&world);
+    let listed = server.call_tool("list_dir", &json!({}));
+    assert_ne!(listed["isError"], json!(true), "{listed}");
     assert_eq!(server.wait(), Some(0));
     world.verify_and_replay("s1");
 }

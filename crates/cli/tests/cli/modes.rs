@@ -105,7 +105,7 @@ fn an_unknown_name_changes_nothing() {
     for (name, hint) in [
         ("git/push-forse", "did you mean `git/push-force`?"),
         ("git", "did you mean `pack/git`?"),
-        ("secrets/read-env", "`jackline check` lists the rules in force"),
+        ("secrets/read-env", "`jackline check --details` lists the rules in force"),
     ] {
         let (run, text) = run_on_definition(source, &["observe", name]);
         let error =
@@ -197,22 +197,22 @@ fn a_rule_of_a_higher_layer_stays_enforced_and_the_person_is_warned() {
 /// A file that changes during a call counts as changed by the agent, unless a person changed it
 /// with `jackline enforce` or `jackline observe`.
 #[test]
-fn a_person_may_enforce_while_the_agent_works() {
-    let world = CliWorld::new(&format!("mode: observe\n{RULES}"));
+fn a_person_may_change_the_mode_while_the_agent_works() {
+    let world = CliWorld::new(&format!("mode: enforce\n{RULES}"));
     let make = r#"{"event":"tool_proposed","session":"s","call":"c1","tool":"Bash","args":{"command":"make"}}"#;
     let done = r#"{"event":"tool_finished","session":"s","call":"c1","status":"ok"}"#;
     world.stdio(&[make]);
-    let run = world.jackline(&["enforce"]);
+    let run = world.jackline(&["observe"]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     assert_eq!(world.stdio(&[done]).decisions(), ["allow"]);
     let text = fs::read_to_string(world.workspace().join("jackline.yaml")).unwrap();
-    assert!(text.starts_with("mode: enforce\n"), "{text}");
+    assert!(text.starts_with("mode: observe\n"), "{text}");
     world.verify_and_replay("s");
 
     // The same change by another program is reverted.
     let again = make.replace("c1", "c2");
     world.stdio(&[&again]);
-    fs::write(world.workspace().join("jackline.yaml"), "mode: observe\n").unwrap();
+    fs::write(world.workspace().join("jackline.yaml"), "mode: enforce\n").unwrap();
     assert_eq!(world.stdio(&[&done.replace("c1", "c2")]).decisions(), ["pause"]);
     assert_eq!(fs::read_to_string(world.workspace().join("jackline.yaml")).unwrap(), text);
 }

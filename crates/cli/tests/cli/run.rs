@@ -11,7 +11,7 @@ use crate::run_support::{
     REPORT_COMPLETION, REPORT_SCRIPT, TaskDirectory, count_sleepers, ended_event, events_named,
     normalised_journal, poll_until, session_id, stop_code, wait_for_output,
 };
-use crate::support::CliWorld;
+use crate::support::{CliWorld, run_with_input};
 
 #[test]
 fn a_finished_run_is_proven_by_its_journal() {
@@ -306,4 +306,23 @@ fn an_agent_that_is_not_approved_does_nothing() {
         Some(0)
     );
     assert_eq!(stop_code(&task.run(&[])), "OBJECTIVE_ACHIEVED");
+}
+
+/// Every run left a directory among the temporary files.
+#[test]
+fn runs_of_a_task_that_copies_its_project_leave_one_copy() {
+    let world = CliWorld::new("");
+    let task = TaskDirectory::new(&world, REPORT_COMPLETION, &[("main", REPORT_SCRIPT)]);
+    task.append("copy: project\n");
+    fs::create_dir(task.directory.join("project")).unwrap();
+    let temporary = world.root().join("temporary");
+    fs::create_dir(&temporary).unwrap();
+    for _ in 0..3 {
+        let mut command = task.run_command(&["--json", "--no-wait"]);
+        let run = run_with_input(command.arg(&task.directory).env("TMPDIR", &temporary), b"");
+        assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+        let copies: Vec<_> = fs::read_dir(&temporary).unwrap().flatten().collect();
+        assert_eq!(copies.len(), 1, "{copies:?}");
+        assert!(copies[0].path().join("report.md").is_file(), "the last copy stays for the person");
+    }
 }

@@ -162,7 +162,7 @@ fn malformed_calls_are_answered_and_the_model_continues() {
             ScriptStep::default().and_call_with("write_file", r#"{"path": "cut"#),
             ScriptStep::default().and_call_with("write_file", "[1, 2]"),
             ScriptStep::call("unknown", json!({})),
-            ScriptStep::call("write_file", json!({ "path": 5 })),
+            ScriptStep::call("read_file", json!({ "path": 5 })),
             write_step("report.md"),
             ScriptStep::say("Written."),
         ];

@@ -117,3 +117,25 @@ fn a_run_without_a_completion_check_is_reported_as_such() {
     let run = task.run(&[]);
     assert_eq!(ended_event(&run)["stop"]["code"], "NO_EVIDENCE");
 }
+
+#[test]
+fn a_run_without_a_terminal_does_not_wait_for_a_person() {
+    let world = CliWorld::new("");
+    let idle = "steps:\n  - text: I am done.\nrepeat: true\n";
+    let task = TaskDirectory::new(&world, REPORT_COMPLETION, &[("main", idle)]);
+    let run = run_with_input(task.run_command(&[]).arg(&task.directory), b"");
+    assert_eq!(run.code, Some(1), "{run:?}");
+    for part in [
+        "not finished: it waits for a person: ",
+        "read .jackline/BLOCKER_REPORT.md, then `jackline clear`",
+        "resume with jackline run --resume run-",
+    ] {
+        assert!(run.stdout.contains(part), "{part}: {run:?}");
+    }
+    let run = run_with_input(task.run_command(&["--json"]).arg(&task.directory), b"");
+    let resume = ended_event(&run)["resume"].as_str().unwrap().to_owned();
+    assert_eq!(resume, format!("jackline run --resume {}", session_id(&run)));
+    let refused =
+        run_with_input(task.run_command(&["--wait", "--no-wait"]).arg(&task.directory), b"");
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+}

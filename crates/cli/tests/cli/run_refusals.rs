@@ -150,9 +150,9 @@ fn the_tools_of_a_run_are_known_in_a_strict_definition() {
         events_named(&run, "called").iter().map(|it| it["decision"].clone()).collect();
     assert_eq!(decisions, ["deny", "allow"], "{run:?}");
     world.verify_and_replay(&session_id(&run));
-    // A definition that lists tools allows only those.
+    // A definition that denies undeclared tools allows only those that it declares.
     let world = CliWorld::new("");
-    let listed = format!("{strict}tools: {{ read_file: {{}} }}\n");
+    let listed = format!("{strict}unknown_tools: deny\ntools: {{ read_file: {{}} }}\n");
     let run = TaskDirectory::new(&world, &listed, &[("main", REPORT_SCRIPT)]).run(&[]);
     assert_eq!(events_named(&run, "called")[0]["decision"], "deny", "{run:?}");
     assert!(!world.workspace().join("report.md").exists(), "{run:?}");

@@ -103,9 +103,11 @@ impl<'w> TaskDirectory<'w> {
         run_with_input(self.run_command(&["--json", "--no-wait", "--resume"]).args(more), b"")
     }
 
+    /// Starts a run that waits for a person, unless the arguments say otherwise.
     pub(crate) fn start(&self, more: &[&str]) -> Child {
         let mut command = self.world.command(JACKLINE);
-        spawn_piped(command.args(["run", "--json"]).arg(&self.directory).args(more))
+        let waits = (!more.contains(&"--no-wait")).then_some("--wait");
+        spawn_piped(command.args(["run", "--json"]).args(waits).arg(&self.directory).args(more))
     }
 }
 

@@ -109,7 +109,8 @@ changes made by commands of the session are not undone
     assert_eq!(mode & 0o777, 0o640);
     assert!(!work.join("new").exists());
 
-    let again = undo(&world, &[]);
+    // Without a name it is the latest session of this workspace, as for other commands.
+    let again = world.jackline(&["undo"]);
     let nothing_left = format!("nothing to undo in session `{SESSION}`\n");
     assert_eq!((again.code, again.stdout, again.stderr.as_str()), (Some(0), nothing_left, ""));
     // The session continues, and its new changes can be undone.

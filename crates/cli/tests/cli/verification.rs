@@ -21,7 +21,7 @@ fn write_check_task(world: &CliWorld, line: &str, timeout_seconds: u32) -> PathB
 fn run_check(line: &str, timeout_seconds: u32) -> Value {
     let world = CliWorld::new("");
     let directory = write_check_task(&world, line, timeout_seconds);
-    let run = world.jackline(&["verification", directory.to_str().unwrap()]);
+    let run = world.jackline(&["gate-verification", directory.to_str().unwrap()]);
     assert_eq!((run.code, run.stdout.as_str(), run.stderr.as_str()), (Some(0), "", ""));
     let mut names: Vec<String> = fs::read_dir(&directory)
         .unwrap()
@@ -47,7 +47,7 @@ fn a_check_that_takes_too_long_is_ended_with_its_children() {
     let world = CliWorld::new("");
     let line = "trap '' TERM; sleep 1000 & echo $! > started; echo running; wait";
     let directory = write_check_task(&world, line, 1);
-    let run = world.jackline(&["verification", directory.to_str().unwrap()]);
+    let run = world.jackline(&["gate-verification", directory.to_str().unwrap()]);
     assert_eq!(run.code, Some(0));
     let result = fs::read_to_string(directory.join("result")).unwrap();
     assert_eq!(
@@ -69,7 +69,7 @@ fn a_check_runs_in_its_own_session() {
 #[test]
 fn a_missing_check_task_is_an_error() {
     let world = CliWorld::new("");
-    let run = world.jackline(&["verification", "nowhere"]);
+    let run = world.jackline(&["gate-verification", "nowhere"]);
     assert_eq!(run.code, Some(2));
     assert!(run.stderr.contains("no verification to run in `nowhere`: "), "{}", run.stderr);
 }

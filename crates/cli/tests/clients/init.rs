@@ -10,7 +10,11 @@ use jackline_setup::live::ScratchHome;
 
 use crate::world::{ClientWorld, JACKLINE, bash, client_program, describe_outcome, guard_hooks};
 
-const SETTINGS: &str = ".claude/settings.json";
+/// The file that `init` writes without a flag.
+const SETTINGS: &str = ".claude/settings.local.json";
+
+/// The file of the scratch homes in which hooks are tested.
+const TESTED_SETTINGS: &str = ".claude/settings.json";
 
 /// A workspace without a definition.
 fn world_without_definition() -> ClientWorld {
@@ -36,7 +40,7 @@ fn the_installed_hooks_are_exactly_the_tested_hooks() {
         tested
             .install(CLIENT.installation, &hooks_for(version, &quote_shell_word(JACKLINE)))
             .unwrap();
-        assert_eq!(world.scratch.read(SETTINGS), tested.read(SETTINGS), "{version}");
+        assert_eq!(world.scratch.read(SETTINGS), tested.read(TESTED_SETTINGS), "{version}");
     }
 }
 
@@ -119,8 +123,8 @@ fn the_client_ignores_hooks_in_a_file_with_a_comment() {
     world.scratch.install(CLIENT.installation, &guard_hooks(JACKLINE)).unwrap();
     let seen = world.play_installed(ModelScript::new([bash("touch canary")]));
     assert!(!world.scratch.has_path("canary"), "{}", describe_outcome(&seen));
-    let text = world.scratch.read(SETTINGS).unwrap();
-    world.scratch.write(SETTINGS, &format!("// mine\n{text}")).unwrap();
+    let text = world.scratch.read(TESTED_SETTINGS).unwrap();
+    world.scratch.write(TESTED_SETTINGS, &format!("// mine\n{text}")).unwrap();
     let seen = world.play_installed(ModelScript::new([bash("touch canary")]));
     assert!(
         world.scratch.has_path("canary"),

@@ -14,6 +14,7 @@ mod doctor;
 mod end_to_end;
 mod fault_matrix;
 mod init;
+mod interactive;
 mod loops;
 mod mcp;
 mod mcp_live;

@@ -34,7 +34,7 @@ fn wrap_server(world: &ClientWorld, name: &str, package: &str, about: &str) -> S
     let args = json!([mcp_modules().join(server), about]);
     let servers = json!({ "mcpServers": { name: { "command": "node", "args": args } } });
     world.scratch.write(".mcp.json", &servers.to_string()).unwrap();
-    world.run_as_person(&["init", "--mcp", "--yes"]);
+    world.run_as_person(&["init", "--mcp", "--shared", "--yes"]);
     servers.to_string()
 }
 
@@ -111,7 +111,7 @@ fn a_wrapped_server_is_guarded_and_a_long_result_is_split_into_pages() {
     assert_eq!(counted(&status), [json!(4), json!(0)], "{status}");
     world.verify_and_replay();
 
-    world.run_as_person(&["init", "--mcp", "--uninstall", "--yes"]);
+    world.run_as_person(&["init", "--mcp", "--shared", "--uninstall", "--yes"]);
     assert_eq!(fs::read_to_string(world.scratch.work().join(".mcp.json")).unwrap(), before);
 }
 
@@ -262,7 +262,7 @@ fn a_remote_server_is_used_through_the_guard_with_its_own_headers() {
     let server = json!({ "type": "http", "url": start_remote_server(), "headers": headers });
     let before = json!({ "mcpServers": { "far": server } }).to_string();
     world.scratch.write(".mcp.json", &before).unwrap();
-    world.run_as_person(&["init", "--mcp", "--remote", "--yes"]);
+    world.run_as_person(&["init", "--mcp", "--shared", "--remote", "--yes"]);
     let script = ModelScript::new([ScriptStep::call("mcp__far__whoami", json!({}))]);
     let seen = world.play_with_servers("mcp__far", script);
     let results = seen.tool_results(None);
@@ -272,6 +272,6 @@ fn a_remote_server_is_used_through_the_guard_with_its_own_headers() {
     let parts = status.get("parts").and_then(Value::as_array).map(Vec::len);
     assert_eq!(parts, Some(1), "{status}");
     world.verify_and_replay();
-    world.run_as_person(&["init", "--mcp", "--uninstall", "--yes"]);
+    world.run_as_person(&["init", "--mcp", "--shared", "--uninstall", "--yes"]);
     assert_eq!(fs::read_to_string(world.scratch.work().join(".mcp.json")).unwrap(), before);
 }

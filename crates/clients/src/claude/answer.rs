@@ -4,7 +4,7 @@
 //! asks its user where it would have asked. We use only fields that the client documents. We never
 //! use `continue: false`, because it lets the tool run and ends the session.
 
-use jackline_engine::verdict::CompletionResult;
+use jackline_engine::verdict::{CompletionResult, ViolationSubtype};
 use jackline_engine::{Decision, Verdict, Violation};
 use jackline_runtime::WAITS_FOR_PERSON_TEXT;
 use serde_json::{Map, Value, json};
@@ -82,8 +82,13 @@ pub(super) fn render_verdict(hook: ClaudeHook, verdict: &Verdict, texts: AnswerT
         // belongs to another directory.
         person.extend(verdict.context.as_ref().map(|context| format!("jackline: {context}")));
     }
-    if hook == ClaudeHook::UserPromptSubmit && verdict.decision == Decision::Allow {
-        person.extend(verdict.violations.iter().filter(|it| it.enforced).map(describe_correction));
+    if verdict.decision == Decision::Allow {
+        let concerns_person = |it: &&Violation| {
+            hook == ClaudeHook::UserPromptSubmit
+                || it.subtype == ViolationSubtype::ChangedDuringCall
+        };
+        let told = verdict.violations.iter().filter(|it| it.enforced).filter(concerns_person);
+        person.extend(told.map(describe_correction));
     }
     if matches!(hook, ClaudeHook::Stop) && !map.contains_key("decision") {
         person.extend(describe_unfinished_turn(verdict.completion.as_ref()));
@@ -172,7 +177,7 @@ fn add_system_message(map: &mut Map<String, Value>, text: &str) {
 #[cfg(test)]
 mod tests {
     use jackline_engine::Violation;
-    use jackline_engine::verdict::{GuardName, ViolationClass, ViolationSubtype, ViolationType};
+    use jackline_engine::verdict::{GuardName, ViolationClass, ViolationType};
 
     use super::*;
     use crate::dialect::REFUSAL_EXIT;

@@ -6,14 +6,16 @@ use std::path::{Path, PathBuf};
 use jackline_engine::event::UsageReported;
 use jackline_engine::id::RequestId;
 use jackline_engine::{ActorId, SessionId, Timestamp, Verdict};
+use jackline_runtime::surfaces::SurfaceProfile;
 use serde_json::Value;
 
 use super::hooks::ClaudeHook;
+use super::surface::SURFACE;
 use super::usage::{AnswerUsage, TranscriptOwner, uncounted_usage};
 use super::{answer, settings_change, translate};
 use crate::dialect::{
-    AnswerTexts, ClientAbilities, Dialect, HookCall, HookPayload, HookReply, HookReport,
-    PayloadError, UsageSource,
+    AnswerTexts, ClientTools, Dialect, HookCall, HookPayload, HookReply, HookReport, PayloadError,
+    UsageSource,
 };
 use crate::hook_environment::{HookEnvironment, read_variable};
 use crate::payload::PayloadFields;
@@ -21,12 +23,65 @@ use crate::payload::PayloadFields;
 /// The client puts its start directory into this variable.
 pub(super) const PROJECT_VARIABLE: &str = "CLAUDE_PROJECT_DIR";
 
+/// The tools of Claude Code, and those of MCP servers that the person connected to it.
+const CLAUDE_TOOLS: ClientTools = ClientTools {
+    names: &[
+        "Agent",
+        "AskUserQuestion",
+        "Bash",
+        "BashOutput",
+        "CronCreate",
+        "CronDelete",
+        "CronList",
+        "Edit",
+        "EnterPlanMode",
+        "EnterWorktree",
+        "ExitPlanMode",
+        "ExitWorktree",
+        "Glob",
+        "Grep",
+        "KillShell",
+        "LSP",
+        "ListMcpResourcesTool",
+        "Monitor",
+        "MultiEdit",
+        "NotebookEdit",
+        "NotebookRead",
+        "PowerShell",
+        "Read",
+        "ReadMcpResourceTool",
+        "SendMessage",
+        "Skill",
+        "SlashCommand",
+        "StructuredOutput",
+        "Task",
+        "TaskCreate",
+        "TaskGet",
+        "TaskList",
+        "TaskOutput",
+        "TaskStop",
+        "TaskUpdate",
+        "TeamCreate",
+        "TeamDelete",
+        "TodoWrite",
+        "ToolSearch",
+        "WebFetch",
+        "WebSearch",
+        "Write",
+    ],
+    prefixes: &["mcp__"],
+};
+
 /// Reads payloads of Claude Code and writes its answers.
 pub struct ClaudeDialect;
 
 impl Dialect for ClaudeDialect {
-    fn abilities(&self) -> ClientAbilities {
-        ClientAbilities { blocks_stops: true, replaces_outputs: true }
+    fn surface(&self) -> &'static SurfaceProfile {
+        &SURFACE
+    }
+
+    fn tools(&self) -> ClientTools {
+        CLAUDE_TOOLS
     }
 
     fn read_environment(&self) -> HookEnvironment {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::claude_paths::{HOME_VARIABLE, claude_file, claude_home};
 use super::settings::{self, FAILS_CLOSED_SINCE, TESTED_VERSION};
 use super::{CLIENT, CLIENT_ID};
-use crate::hook_line::parse_program;
+use crate::hook_line::{HookLine, parse_program};
 use crate::installation::{HookEntry, InstallScope, Installation, LocationError, McpServerFile};
 use crate::settings_text::SettingsError;
 use crate::version::ClientVersion;
@@ -32,7 +32,7 @@ impl Installation for ClaudeInstallation {
 
     fn settings_file(&self, project: &Path, scope: InstallScope) -> Result<PathBuf, LocationError> {
         match scope {
-            InstallScope::Project => Ok(project.join(".claude/settings.json")),
+            InstallScope::Shared => Ok(project.join(".claude/settings.json")),
             InstallScope::Local => Ok(project.join(".claude/settings.local.json")),
             InstallScope::User => {
                 let home = claude_home().ok_or(LocationError::NoHome)?;
@@ -65,6 +65,10 @@ impl Installation for ClaudeInstallation {
         parse_program(handler.get("command").and_then(Value::as_str)?, CLIENT_ID)
     }
 
+    fn role_of(&self, handler: &Value) -> Option<String> {
+        HookLine::parse(handler.get("command").and_then(Value::as_str)?, CLIENT_ID)?.role
+    }
+
     fn is_blank(&self, text: &str) -> bool {
         settings::is_blank(text)
     }
@@ -83,11 +87,12 @@ impl Installation for ClaudeInstallation {
         let mut reasons = Vec::new();
         if let Some(line) = settings::first_invalid_line(text) {
             // The client reads the file of the other scope separately.
-            let other = if path.ends_with("settings.local.json") { "--user" } else { "--local" };
+            let is_local = path.ends_with("settings.local.json");
+            let other = if is_local { "with `--user`" } else { "without a flag" };
             reasons.push(format!(
                 "{title} accepts no comments and no trailing commas, so it ignores all of \
                  `{place}` because of line {line}; remove them, or keep them and move the guard to \
-                 another file: take it out with `--uninstall` and install it with `{other}`"
+                 another file: take it out with `--uninstall` and install it {other}"
             ));
         }
         let misfit = settings::rejected_entry(text)
@@ -101,13 +106,18 @@ impl Installation for ClaudeInstallation {
         reasons
     }
 
+    /// The same pattern that the client adds when it creates the file.
+    fn local_settings_pattern(&self) -> Option<&'static str> {
+        Some("**/.claude/settings.local.json")
+    }
+
     fn server_file(
         &self,
         project: &Path,
         scope: InstallScope,
     ) -> Result<Option<McpServerFile>, LocationError> {
         let servers = SERVERS_KEY.to_owned();
-        if scope == InstallScope::Project {
+        if scope == InstallScope::Shared {
             let path = project.join(".mcp.json");
             return Ok(Some(McpServerFile {
                 path,

@@ -10,8 +10,8 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use jackline_engine::facts::OutputFact;
+use jackline_engine::output_page::{describe_page, first_part};
 use jackline_runtime::OutputBounds;
-use jackline_runtime::spill::first_part;
 use jackline_workspace::shell::{OutputBuffer, WorkspaceRoots};
 use serde_json::{Map, Value, json};
 
@@ -102,7 +102,7 @@ impl ToolOutput for ClaudeToolOutput {
 
 fn output_fact(bytes: u64, shown: usize, stored: StoredOutput) -> OutputFact {
     let (file, fault) = stored.map_or_else(|why| (None, Some(why)), |file| (file, None));
-    OutputFact { bytes, shown: shown as u64, relative: false, file, fault }
+    OutputFact { bytes, shown: shown as u64, file, fault, ..OutputFact::default() }
 }
 
 /// The beginning of a text, followed by a note.
@@ -114,7 +114,8 @@ struct OutputBeginning {
 impl OutputBeginning {
     fn of(whole: &str, room: usize, stored: StoredOutput) -> Self {
         let shown = first_part(whole, room);
-        let fact = output_fact(whole.len() as u64, shown.len(), stored);
+        let OutputFact { lines, .. } = describe_page(whole, shown, 1);
+        let fact = OutputFact { lines, ..output_fact(whole.len() as u64, shown.len(), stored) };
         let missing = whole.len() - shown.len();
         let note = page_note(missing as u64, fact.bytes, fact.file.as_deref());
         let end = if shown.ends_with('\n') { "" } else { "\n" };

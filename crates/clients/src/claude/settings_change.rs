@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use super::settings::{self, TESTED_VERSION, hooks_for};
 use super::{CLIENT, CLIENT_ID};
-use crate::hook_line::{parse_program, quote_shell_word};
+use crate::hook_line::{HookLine, quote_shell_word};
+use crate::installation::HookEntry;
 
 use crate::hook_environment::HookEnvironment;
 use crate::payload::PayloadFields;
@@ -68,15 +69,17 @@ fn check_settings(files: &[PathBuf], own: &Path) -> Result<(), String> {
 
 /// Whether a settings text has all of our hooks, and they start this program.
 fn has_all_hooks(text: &str, own: &Path) -> bool {
-    let command =
-        |handler: &serde_json::Value| parse_program(handler.get("command")?.as_str()?, CLIENT_ID);
-    let Some(program) = settings::own_hooks(text).iter().find_map(|(_, handler)| command(handler))
+    let parse =
+        |handler: &serde_json::Value| HookLine::parse(handler.get("command")?.as_str()?, CLIENT_ID);
+    let Some(HookLine { program, role }) =
+        settings::own_hooks(text).iter().find_map(|(_, handler)| parse(handler))
     else {
         return false;
     };
     let found =
         program::find_program_path(Path::new(&program)).and_then(|found| found.canonicalize().ok());
-    let hooks = hooks_for(TESTED_VERSION, &quote_shell_word(&program));
+    let hooks = hooks_for(TESTED_VERSION, &quote_shell_word(&program)).into_iter();
+    let hooks: Vec<HookEntry> = hooks.map(|hook| hook.with_role(role.as_deref())).collect();
     settings::is_valid_for_client(text)
         && settings::rejected_entry(text).is_none()
         && settings::add_hooks(text, &hooks).as_deref() == Ok(text)

@@ -8,6 +8,17 @@ use serde_json::{Map, Value};
 const REPEATED_FIELDS: [&str; 6] =
     ["originalFile", "content", "oldString", "newString", "prompt", "structuredPatch"];
 
+/// The tools that find files or text.
+const SEARCH_TOOLS: [&str; 2] = ["Glob", "Grep"];
+
+/// The result of a call that a person refused in the client begins with this.
+const REFUSED_PREFIX: &str = "The user doesn't want to";
+
+/// Whether the client reports with this text that a person refused the call.
+pub(super) fn is_refusal_by_person(text: &str) -> bool {
+    text.starts_with(REFUSED_PREFIX)
+}
+
 /// Adds the returned values of a tool to a `ToolFinished` event.
 pub(super) fn add_result(tool: &str, response: Value, finished: &mut ToolFinished) {
     let Value::Object(mut response) = response else {
@@ -28,7 +39,9 @@ pub(super) fn add_result(tool: &str, response: Value, finished: &mut ToolFinishe
         // The client reports a failing exit status as a failure, unless it interprets the status.
         finished.exit_code = Some(0);
     }
-    let text = command_output(&mut response).or_else(|| file_text(&mut response)).or_else(|| {
+    let text = command_output(&mut response).or_else(|| file_text(&mut response));
+    let text = text.or_else(|| SEARCH_TOOLS.contains(&tool).then(|| search_text(&response))?);
+    let text = text.or_else(|| {
         REPEATED_FIELDS.iter().for_each(|name| {
             response.remove(*name);
         });
@@ -64,6 +77,14 @@ fn file_text(response: &mut Map<String, Value>) -> Option<String> {
         Value::String(text) => Some(text),
         _ => None,
     }
+}
+
+/// What a search found: matching lines or the names of files.
+fn search_text(response: &Map<String, Value>) -> Option<String> {
+    let names = response.get("filenames")?.as_array()?;
+    let lines = response.get("content").and_then(Value::as_str).filter(|text| !text.is_empty());
+    let names = || names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n");
+    Some(lines.map_or_else(names, ToOwned::to_owned))
 }
 
 /// The lines of a file that the agent was shown.
@@ -169,6 +190,18 @@ mod tests {
         let event = finished("Write", response);
         let result: Value = serde_json::from_str(event["result"].as_str().unwrap()).unwrap();
         assert_eq!(result, serde_json::from_str::<Value>(&text).unwrap());
+    }
+
+    #[test]
+    fn a_search_result_is_what_it_found() {
+        let found = |tool: &str, response: Value| finished(tool, response)["result"].clone();
+        let files = json!({"mode": "files_with_matches", "numFiles": 2, "filenames": ["a", "b"]});
+        assert_eq!(found("Grep", files), json!("a\nb"));
+        let lines = json!({"mode": "content", "numFiles": 0, "filenames": [], "content": "a:1:x"});
+        assert_eq!(found("Grep", lines), json!("a:1:x"));
+        let none = json!({"durationMs": 4, "numFiles": 0, "filenames": [], "truncated": false});
+        assert_eq!(found("Glob", none.clone()), json!(""));
+        assert_ne!(found("mcp__x__y", none), json!(""));
     }
 
     #[test]

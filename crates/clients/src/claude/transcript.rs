@@ -418,7 +418,13 @@ fn proposed_call(block: &TranscriptBlock<'_>, cwd: Option<String>) -> Option<Eve
         Some(input) => Arguments::Parsed(serde_json::Value::Object(input)),
         None => Arguments::Text(Payload::Inline(block.input?.get().to_owned())),
     };
-    Some(EventKind::ToolProposed(ToolProposed { call: Some(call), tool, args, cwd }))
+    Some(EventKind::ToolProposed(ToolProposed {
+        call: Some(call),
+        tool,
+        args,
+        cwd,
+        ..ToolProposed::default()
+    }))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use jackline_engine::event::{CallReference, CompactionFinished, PromptSource};
+use jackline_engine::event::{CallReference, CompactionFinished, OutputProposed, PromptSource};
 use jackline_engine::id::IdError;
 use jackline_engine::json::canonical_digest;
 use jackline_engine::wire::WireError;
@@ -16,7 +16,7 @@ use super::dialect::TranscriptUsageSource;
 use super::file_tools::file_write;
 use super::hooks::{ClaudeHook, IGNORED_FIELDS};
 use super::output_page::ClaudeToolOutput;
-use super::{CLIENT_ID, tool_results};
+use super::{CLIENT, CLIENT_ID, tool_results};
 use crate::dialect::{AskRoute, HookPayload, HookReport, PayloadError, ToolOutput, UsageSource};
 use crate::hook_environment::HookEnvironment;
 use crate::payload::PayloadFields;
@@ -25,6 +25,9 @@ use crate::typed_code::TypedCode;
 /// Prompts that the client itself sends to the agent begin with these.
 const CLIENT_PREFIXES: [&str; 3] =
     ["<task-notification>", "<system-reminder>", "<teammate-message"];
+
+/// The tool with which the agent hands over an output whose schema its caller demands.
+const STRUCTURED_OUTPUT_TOOL: &str = "StructuredOutput";
 
 /// The actor id of a sub-agent without an id.
 const NO_AGENT_ID: &str = "subagent";
@@ -52,6 +55,7 @@ pub(super) fn translate(
     let actor = sub_agent.unwrap_or_else(ActorId::main);
     let mut report = HookReport {
         ask_route: if asks { AskRoute::AskInClient } else { AskRoute::ShowCommand },
+        refused_calls: refused_calls(hook, &fields),
         usage_source: usage.map(|usage| Box::new(usage) as Box<dyn UsageSource>),
         typed_code: prompt.and_then(TypedCode::parse),
         tool_output: ClaudeToolOutput::of(hook, &fields)
@@ -60,7 +64,7 @@ pub(super) fn translate(
         ..HookReport::new(session.clone(), actor.clone())
     };
     let cwd = fields.take_text("cwd");
-    let translated = translate_event(hook, &mut fields, cwd, surroundings)?;
+    let translated = translate_event(hook, &mut fields, (cwd, asks), surroundings)?;
     let Some((id, kind)) = translated else { return Ok(report) };
     // A finished call repeats its arguments here. They are a recognised field, so we take them out.
     fields.take_object("tool_input");
@@ -88,7 +92,7 @@ type IdentifiedEvent = (Option<EventId>, EventKind);
 fn translate_event(
     hook: ClaudeHook,
     fields: &mut PayloadFields,
-    cwd: Option<String>,
+    (cwd, asks_person): (Option<String>, bool),
     surroundings: &HookEnvironment,
 ) -> Result<Option<IdentifiedEvent>, PayloadError> {
     let kind: EventKind = match hook {
@@ -105,12 +109,23 @@ fn translate_event(
                 workspace: project.map(ToOwned::to_owned).or(cwd),
                 client: Some(CLIENT_ID.to_owned()),
                 model: fields.take_text("model"),
+                role: surroundings.role.clone(),
+                compact_command: CLIENT.compact_command.map(ToOwned::to_owned),
                 ..SessionStarted::default()
             }
             .into()
         }
         ClaudeHook::UserPromptSubmit => translate_prompt(fields, surroundings).into(),
-        ClaudeHook::PreToolUse => return translate_proposal(fields, cwd).map(Some),
+        ClaudeHook::PreToolUse if is_structured_output(fields) => {
+            return translate_output(fields).map(Some);
+        }
+        ClaudeHook::PreToolUse => return translate_proposal(fields, cwd, asks_person).map(Some),
+        // The output was decided on before the tool ran.
+        ClaudeHook::PostToolUse | ClaudeHook::PostToolUseFailure | ClaudeHook::PermissionDenied
+            if is_structured_output(fields) =>
+        {
+            return Ok(None);
+        }
         ClaudeHook::PostToolUse | ClaudeHook::PostToolUseFailure | ClaudeHook::PermissionDenied => {
             translate_result(hook, fields)?.into()
         }
@@ -130,6 +145,18 @@ fn translate_event(
     Ok(Some((None, kind)))
 }
 
+/// The calls of a finished batch that a person refused in the client. No other hook reports them.
+fn refused_calls(hook: ClaudeHook, fields: &PayloadFields) -> Vec<CallId> {
+    if hook != ClaudeHook::PostToolBatch {
+        return Vec::new();
+    }
+    let refused = fields.list("tool_calls").iter().filter(|call| {
+        let response = call.get("tool_response").and_then(Value::as_str);
+        response.is_some_and(tool_results::is_refusal_by_person)
+    });
+    refused.filter_map(|call| CallId::parse(call.get("tool_use_id")?.as_str()?).ok()).collect()
+}
+
 fn translate_prompt(fields: &mut PayloadFields, surroundings: &HookEnvironment) -> PromptSubmitted {
     let text = fields.take_text("prompt");
     let source = fields.take_text("source");
@@ -146,6 +173,7 @@ fn translate_prompt(fields: &mut PayloadFields, surroundings: &HookEnvironment) 
 fn translate_proposal(
     fields: &mut PayloadFields,
     cwd: Option<String>,
+    asks_person: bool,
 ) -> Result<IdentifiedEvent, PayloadError> {
     let tool = fields.take_text("tool_name").ok_or(PayloadError::Missing("tool_name"))?;
     let args = fields.take_object("tool_input").ok_or(PayloadError::Missing("tool_input"))?;
@@ -158,8 +186,23 @@ fn translate_proposal(
         tool: parse_id("tool", ToolName::parse(tool))?,
         args: Arguments::Parsed(args),
         cwd,
+        asks_person,
     };
     Ok((id, proposed.into()))
+}
+
+/// Whether the payload is about the tool with which the agent hands over its output.
+fn is_structured_output(fields: &PayloadFields) -> bool {
+    fields.peek_text("tool_name") == Some(STRUCTURED_OUTPUT_TOOL)
+}
+
+fn translate_output(fields: &mut PayloadFields) -> Result<IdentifiedEvent, PayloadError> {
+    fields.take_text("tool_name");
+    let output = fields.take_object("tool_input").ok_or(PayloadError::Missing("tool_input"))?;
+    let call = fields.take_text("tool_use_id");
+    let id = call.map(|call| parse_id("id", EventId::parse(call))).transpose()?;
+    let text = Some(Payload::Inline(output.to_string()));
+    Ok((id, OutputProposed { text, ..OutputProposed::default() }.into()))
 }
 
 fn translate_result(

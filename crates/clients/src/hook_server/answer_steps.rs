@@ -4,6 +4,7 @@ use jackline_engine::facts::OutputFact;
 use jackline_engine::wire::check_bounds;
 use jackline_engine::{Event, FaultKind, SessionId, Verdict};
 use jackline_host::off_switch::current_off_period;
+use jackline_runtime::surfaces::SurfaceCapability;
 use jackline_runtime::{
     AnswerKind, HOW_TO_TURN_OFF, PersonNotification, SessionRunState, spool_fault,
 };
@@ -127,10 +128,10 @@ pub(super) fn answer_payload(
         Err(error) => return broken(&error.to_string()),
     };
     let runtime = match server.runtime.open(at, server.deadline) {
-        Ok(runtime) => runtime,
+        Ok(runtime) => runtime.with_tools(dialect.tools().known()),
         Err(reason) => return broken(&reason),
     };
-    let mut session = HookSession::new(runtime, report.session.clone());
+    let mut session = HookSession::new(runtime, dialect.surface(), report.session.clone());
     let in_run = at.run.is_some();
     let (reply, outcome) =
         AnswerBuilder { dialect, call: &call, session: &mut session, in_run }.answer_report(report);
@@ -148,7 +149,8 @@ fn check_events(report: HookReport) -> Result<HookReport, PayloadError> {
 
 /// Whether the agent stops now, whatever the answer is.
 fn will_stop(dialect: &dyn Dialect, call: &HookCall) -> bool {
-    call.moment == HookMoment::Stop && (call.stop_blocked || !dialect.abilities().blocks_stops)
+    let blocks_stops = dialect.surface().supports(SurfaceCapability::RefuseStop);
+    call.moment == HookMoment::Stop && (call.stop_blocked || !blocks_stops)
 }
 
 /// Whether a person has switched the guard off for this workspace. Links in its path are resolved.
@@ -188,11 +190,12 @@ impl AnswerBuilder<'_> {
             self.session.count_usage(&report.actor, &*usage);
         }
         if report.events.is_empty() {
+            self.session.withdraw_questions(&report.refused_calls);
             return (self.block_if_not_running(), AnswerKind::Decided);
         }
         let mut texts = AnswerTexts { ask_route: report.ask_route, ..AnswerTexts::default() };
         self.apply_typed_code(&report, &mut texts);
-        let replaces = self.dialect.abilities().replaces_outputs;
+        let replaces = self.dialect.surface().supports(SurfaceCapability::PageResult);
         let output = report.tool_output.take().filter(|_| replaces);
         let page = output.and_then(|output| self.session.replace_output(output));
         let offered = page.as_ref().map(|page| page.fact.clone());

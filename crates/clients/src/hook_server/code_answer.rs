@@ -33,6 +33,12 @@ pub(super) fn answer_typed_code(
             "jackline: no call in this session waits for the code {code}"
         ));
     };
+    if waiting.in_client && *action == ControlAction::Grant {
+        return CodeAnswer::NoQuestion(format!(
+            "jackline: the code {code} belongs to a question that the client asked, and that \
+             question is closed; tell the agent to make the call again, and answer Yes"
+        ));
+    }
     let what = format!("{} `{}`", waiting.tool, waiting.does);
     let text = match action {
         ControlAction::Grant => {

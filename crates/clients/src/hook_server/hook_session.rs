@@ -1,9 +1,13 @@
 //! A session, as the hook server uses it.
 
-use jackline_engine::event::UsageReported;
+use jackline_engine::event::{Control, UsageReported};
 use jackline_engine::facts::OutputFact;
 use jackline_engine::verdict::ContextLevel;
-use jackline_engine::{ActorId, Event, FaultKind, SessionId, SessionSummary, Timestamp, Verdict};
+use jackline_engine::{
+    ActorId, CallId, ControlAction, Event, FaultKind, SessionId, SessionSummary, Timestamp, Verdict,
+};
+use jackline_host::environment::user_name;
+use jackline_runtime::surfaces::SurfaceProfile;
 use jackline_runtime::{
     AnswerKind, ApprovalRequest, EventRequest, Gate, GateAnswer, OutputBounds, PersonNotification,
     Runtime, SessionRunState, spool_fault,
@@ -19,9 +23,8 @@ pub(super) struct HookSession {
 
 impl HookSession {
     /// Opens a session.
-    pub(super) fn new(runtime: Runtime, id: SessionId) -> Self {
-        // Keep the arguments of calls exactly as the client sent them.
-        Self { gate: Gate::new(runtime.with_fixed_arguments(), id) }
+    pub(super) fn new(runtime: Runtime, surface: &SurfaceProfile, id: SessionId) -> Self {
+        Self { gate: Gate::new(runtime.with_surface(surface), id) }
     }
 
     /// The session id.
@@ -75,6 +78,22 @@ impl HookSession {
         let used = source.uncounted_usage(&mut is_counted);
         for used in &used {
             self.submit(event(used), None);
+        }
+    }
+
+    /// Ends the questions about calls that a person refused in the client.
+    pub(super) fn withdraw_questions(&mut self, refused: &[CallId]) {
+        for call in refused {
+            if self.gate.is_asked_in_client(call) {
+                let control = Control {
+                    action: ControlAction::Withdraw,
+                    by: Some(user_name()),
+                    why: Some("answered No in the client".to_owned()),
+                    call: Some(call.clone()),
+                    ..Control::default()
+                };
+                self.submit(Event::new(self.id().clone(), control), None);
+            }
         }
     }
 

@@ -24,7 +24,7 @@ fn hooks_are_added_to_settings_and_removed_again() {
 fn the_doctor_finds_missing_and_disabled_hooks() {
     let toy = TOY.installation;
     let project = tempfile::tempdir().unwrap();
-    let file = toy.settings_file(project.path(), InstallScope::Project).unwrap();
+    let file = toy.settings_file(project.path(), InstallScope::Shared).unwrap();
     let hooks = toy.hooks_for(toy.tested_version(), "jackline-not-here");
     let good = toy.add_hooks("", &hooks).unwrap();
     let open = |text: &str| {

@@ -20,5 +20,6 @@ pub(crate) static TOY: Client = Client {
     live: &live::ToyLive,
     worker: None,
     resume_command: None,
+    compact_command: None,
     transcripts: None,
 };

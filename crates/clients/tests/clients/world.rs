@@ -97,6 +97,7 @@ fn the_hook_process() {
         dialect: TOY.dialect,
         runtime: HookRuntime::OfMachine { definition: None },
         sealed: true,
+        role: None,
         deadline: Duration::from_millis(deadline.parse().unwrap()),
     };
     let port: Arc<dyn HookPort> = Arc::new(ProcessPort);

@@ -9,6 +9,8 @@ use std::process::Output;
 use jackline_engine::{Decision, Event, Verdict};
 use serde_json::{Map, Value, json};
 
+use super::asks_person;
+
 /// All fields that an answer may have. The client documents each of them.
 const FIELDS: [&str; 5] =
     ["hookSpecificOutput", "decision", "reason", "systemMessage", "terminalSequence"];
@@ -30,11 +32,14 @@ pub(super) fn check(
     let verdict = record.get("verdict").cloned().unwrap_or_default();
     let verdict: Verdict =
         serde_json::from_value(verdict).map_err(|error| wrong(error.to_string()))?;
-    let answer = parse(printed).map_err(wrong)?;
+    let mut answer = parse(printed).map_err(wrong)?;
+    if verdict.page.as_ref().is_some_and(|page| page.enforced) {
+        take_page(&mut answer).map_err(wrong)?;
+    }
     if let Some(field) = answer.keys().find(|field| !FIELDS.contains(&field.as_str())) {
         return Err(wrong(format!("`{field}` is not a field of an answer")));
     }
-    for (field, allowed) in expected(hook, &verdict) {
+    for (field, allowed) in expected(hook, &verdict, asks_person(event)) {
         let actual = answer.get(field).unwrap_or(&Value::Null);
         if !allowed.contains(actual) {
             let allowed: Vec<String> = allowed.iter().map(Value::to_string).collect();
@@ -59,7 +64,9 @@ pub(super) fn describe_output(printed: &Output) -> String {
 fn check_event(event: &Event, record: &Value) -> Result<(), String> {
     let sent = serde_json::to_value(event).map_err(|error| error.to_string())?;
     let recorded = record.get("event").unwrap_or(&Value::Null);
-    for field in ["event", "session", "actor", "call", "tool", "status", "background"] {
+    for field in
+        ["event", "session", "actor", "call", "tool", "status", "background", "asks_person"]
+    {
         if sent.get(field) != recorded.get(field) {
             return Err(format!("`{field}` of the recorded event differs"));
         }
@@ -87,8 +94,19 @@ fn parse(printed: &Output) -> Result<Map<String, Value>, String> {
     }
 }
 
+/// Takes the page that replaces the output of a tool.
+fn take_page(answer: &mut Map<String, Value>) -> Result<(), String> {
+    let specific = answer.get_mut("hookSpecificOutput").and_then(Value::as_object_mut);
+    let specific = specific.ok_or("the answer must have the page of the verdict")?;
+    specific.remove("updatedToolOutput").ok_or("the answer must replace the output")?;
+    if specific.len() == 1 {
+        answer.remove("hookSpecificOutput");
+    }
+    Ok(())
+}
+
 /// The allowed values of the fields with an effect; `null` means missing.
-fn expected(hook: &str, verdict: &Verdict) -> [(&'static str, Vec<Value>); 3] {
+fn expected(hook: &str, verdict: &Verdict, asks_person: bool) -> [(&'static str, Vec<Value>); 3] {
     use Decision::{Ask, Deny, Pause, Stop};
     let context = verdict.context.as_deref();
     let refusals: &[Decision] = match hook {
@@ -102,11 +120,12 @@ fn expected(hook: &str, verdict: &Verdict) -> [(&'static str, Vec<Value>); 3] {
     let added = context.map(|it| json!({"hookEventName": hook, "additionalContext": it}));
     let specific = match hook {
         "PreToolUse" if refused => {
-            // No person is at the client, so a question becomes a refusal with an explanation.
-            let waits = if verdict.decision == Ask { WAITS_TEXT } else { "" };
+            // If no person is at the client, a question becomes a refusal with an explanation.
+            let is_question = verdict.decision == Ask && asks_person;
+            let waits = if verdict.decision == Ask && !asks_person { WAITS_TEXT } else { "" };
             vec![json!({
                 "hookEventName": hook,
-                "permissionDecision": "deny",
+                "permissionDecision": if is_question { "ask" } else { "deny" },
                 "permissionDecisionReason": context.map(|context| format!("{context}{waits}")),
             })]
         }

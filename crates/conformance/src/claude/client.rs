@@ -6,15 +6,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use jackline_engine::event::{PromptSource, ShownLines};
+use jackline_definition::{FILE_NAME, load};
+use jackline_engine::event::{OutputProposed, PromptSource, ShownLines};
 use jackline_engine::json::parse_strict;
 use jackline_engine::{
     Arguments, CallStatus, Decision, Event, EventKind, Payload, PromptSubmitted, SessionEnded,
     SessionId, SessionStarted, StopProposed, ToolFinished, ToolProposed, Verdict,
 };
+use jackline_runtime::surfaces::SurfaceCapability as Capability;
 use serde_json::{Value, json};
 
-use crate::scenario::{PERSON, Scenario, ScenarioAction};
+use crate::scenario::{PERSON, Scenario};
+use crate::unplayable::Unplayable;
 
 /// How many lines of a file the client shows by default.
 const LINES_SHOWN: usize = 2000;
@@ -42,6 +45,10 @@ pub(super) struct ScriptedClient {
     started: BTreeSet<String>,
     /// The sessions whose last stop was blocked.
     blocked: BTreeSet<String>,
+    /// The names of the definition's outputs.
+    outputs: Vec<String>,
+    /// How many outputs were handed over.
+    outputs_sent: u32,
     /// A text that is longer than any file of the scenario.
     long_text: String,
 }
@@ -54,19 +61,17 @@ struct HookToolCall {
 
 impl ScriptedClient {
     pub(super) fn new(scenario: &Scenario, workspace: String) -> Self {
-        let written = scenario.steps.iter().filter_map(|step| match &step.act {
-            ScenarioAction::Write(files) => Some(files),
-            _ => None,
-        });
-        let texts = written.chain([&scenario.files]).flat_map(BTreeMap::values);
-        let longest = texts.map(String::len).max().unwrap_or(0);
+        let definition = load(scenario.definition.as_bytes(), FILE_NAME).ok();
+        let outputs = definition.map(|it| it.schemas.outputs).unwrap_or_default();
         Self {
             workspace,
             projects: BTreeMap::new(),
             calls: BTreeMap::new(),
             started: BTreeSet::new(),
             blocked: BTreeSet::new(),
-            long_text: "printed\n".repeat(longest / 8 + 1),
+            outputs: outputs.into_iter().map(|output| output.name).collect(),
+            outputs_sent: 0,
+            long_text: scenario.long_text(),
         }
     }
 
@@ -86,12 +91,12 @@ impl ScriptedClient {
     }
 
     /// Converts an event.
-    pub(super) fn deliver(&mut self, event: &Event) -> Result<HookDelivery, String> {
+    pub(super) fn deliver(&mut self, event: &Event) -> Result<HookDelivery, Unplayable> {
         if event.id.is_some() {
-            return Err("an event has an id, but the client sends no ids".to_owned());
+            return Err(Capability::EventIds.into());
         }
         if event.meta.is_some() {
-            return Err("an event has `meta`, which only the hook itself sets".to_owned());
+            return Err(Capability::EventMeta.into());
         }
         let session = event.session.as_str().to_owned();
         let Some((hook, fields)) = self.fields(event)? else { return Ok(HookDelivery::Beside) };
@@ -112,7 +117,7 @@ impl ScriptedClient {
     }
 
     /// The client's event with its specific fields; `None` if the client does not send this event.
-    fn fields(&mut self, event: &Event) -> Result<Option<(&'static str, Value)>, String> {
+    fn fields(&mut self, event: &Event) -> Result<Option<(&'static str, Value)>, Unplayable> {
         let session = event.session.as_str();
         let main = event.actor.is_main();
         Ok(Some(match &event.kind {
@@ -135,7 +140,7 @@ impl ScriptedClient {
             EventKind::SessionStarted(SessionStarted { client: Some(other), .. })
                 if other != "claude" =>
             {
-                return Err(format!("the session belongs to the client `{other}`"));
+                return Err(Capability::AnyClient.into());
             }
             EventKind::SessionStarted(SessionStarted { workspace, model, .. }) if main => {
                 if let Some(workspace) = workspace {
@@ -180,13 +185,17 @@ impl ScriptedClient {
             | EventKind::CompactionFinished(_)
             | EventKind::StopProposed(_)
             | EventKind::SessionEnded(_) => {
-                let name = event.kind.name();
-                return Err(format!("the client sends no `{name}` of a sub-agent"));
+                return Err(Capability::SeeSubAgentSessions.into());
             }
+            EventKind::OutputProposed(output) => match self.structured_output(output) {
+                Some(fields) => ("PreToolUse", fields),
+                // Another program hands it over.
+                None => return Ok(None),
+            },
             EventKind::PlanProposed(_)
-            | EventKind::OutputProposed(_)
             | EventKind::UsageReported(_)
             | EventKind::IterationEnded(_)
+            | EventKind::WorkspaceChanged(_)
             | EventKind::AttemptStarted(_)
             | EventKind::AttemptStage(_)
             | EventKind::AttemptEnded(_)
@@ -196,11 +205,28 @@ impl ScriptedClient {
         }))
     }
 
-    fn proposed(&mut self, event: &Event) -> Result<Value, String> {
-        let EventKind::ToolProposed(ToolProposed { call: Some(call), tool, args, cwd }) =
+    /// The call by which the client hands over an output. It has no name, and is always an object.
+    fn structured_output(&mut self, output: &OutputProposed) -> Option<Value> {
+        let OutputProposed { name, text, truncated: false } = output else { return None };
+        let is_only = match name {
+            None => self.outputs.len() != 1,
+            Some(name) => self.outputs == [name.clone()],
+        };
+        let input = parse_strict(text.as_ref()?.head().as_bytes()).ok()?;
+        if !is_only || !input.is_object() {
+            return None;
+        }
+        self.outputs_sent += 1;
+        let id = format!("output-{}", self.outputs_sent);
+        let tool = "StructuredOutput";
+        Some(json!({ "tool_name": tool, "tool_input": input, "tool_use_id": id }))
+    }
+
+    fn proposed(&mut self, event: &Event) -> Result<Value, Unplayable> {
+        let EventKind::ToolProposed(ToolProposed { call: Some(call), tool, args, cwd, .. }) =
             &event.kind
         else {
-            return Err("a call has no id".to_owned());
+            return Err(Capability::CallsWithoutIds.into());
         };
         let input = match args {
             Arguments::Parsed(input) => Some(input.clone()),
@@ -208,7 +234,7 @@ impl ScriptedClient {
             Arguments::Text(text) => parse_strict(text.head().as_bytes()).ok(),
         };
         let Some(input) = input.filter(Value::is_object) else {
-            return Err("arguments are not an object, but the client sends only objects".to_owned());
+            return Err(Capability::AnyArguments.into());
         };
         let project = self.project(event.session.as_str());
         let directory = cwd.as_ref().map_or(project.to_owned(), |cwd| self.absolute(cwd));
@@ -220,12 +246,12 @@ impl ScriptedClient {
         Ok(fields)
     }
 
-    fn finished(&self, event: &Event) -> Result<(&'static str, Value), String> {
+    fn finished(&self, event: &Event) -> Result<(&'static str, Value), Unplayable> {
         let EventKind::ToolFinished(ToolFinished {
             call: Some(id), status, result, exit_code, ..
         }) = &event.kind
         else {
-            return Err("a call has no id".to_owned());
+            return Err(Capability::CallsWithoutIds.into());
         };
         let unknown = HookToolCall {
             tool: "Bash".to_owned(),
@@ -257,13 +283,10 @@ impl ScriptedClient {
                 ("PostToolUseFailure", json!({"error": text, "is_interrupt": true}))
             }
             (CallStatus::Timeout | CallStatus::Crashed, _) => {
-                let word = status.as_str();
-                return Err(format!(
-                    "a call ends as `{word}`, which the client reports as an error"
-                ));
+                return Err(Capability::SeeCallStatus.into());
             }
             (CallStatus::Ok | CallStatus::Cancelled, Some(_)) => {
-                return Err("a call has an exit status that the client does not report".to_owned());
+                return Err(Capability::SeeExitStatus.into());
             }
         };
         merge_fields(&mut fields, ended);
@@ -271,10 +294,10 @@ impl ScriptedClient {
     }
 
     /// The response of a call that succeeded.
-    fn success_fields(&self, call: &HookToolCall, event: &Event) -> Result<Value, String> {
+    fn success_fields(&self, call: &HookToolCall, event: &Event) -> Result<Value, Unplayable> {
         let EventKind::ToolFinished(ToolFinished { result, seen, background, .. }) = &event.kind
         else {
-            return Err("the event is not a result".to_owned());
+            return Err(Capability::SeeResult.into());
         };
         let result = result.as_ref().map(Payload::head);
         let response = match (seen.as_slice(), background) {
@@ -283,8 +306,7 @@ impl ScriptedClient {
             }
             ([], false) => self.default_response(call, result),
             ([seen], false) => shown_response(seen, result.unwrap_or_default()),
-            (_, true) => return Err("a background call also shows parts of files".to_owned()),
-            (_, false) => return Err("one call shows parts of several files".to_owned()),
+            _ => return Err(Capability::SeeShownLines.into()),
         };
         Ok(json!({ "tool_response": response }))
     }

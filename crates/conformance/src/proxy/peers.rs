@@ -12,8 +12,12 @@ use jackline_engine::{
     Arguments, CallStatus, Event, EventKind, Payload, SessionEnded, SessionId, SessionStarted,
     ToolFinished, ToolProposed,
 };
+use jackline_runtime::surfaces::SurfaceCapability as Capability;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
+
+use crate::scenario::Scenario;
+use crate::unplayable::Unplayable;
 
 /// How an event is delivered to the product.
 #[derive(Debug, PartialEq)]
@@ -48,6 +52,8 @@ pub(super) struct ScriptedPeers {
     /// Sessions that a proxy has started and must end.
     owned: BTreeSet<SessionId>,
     time: TimeSource,
+    /// The text of a result that is not in the scenario. No tool ran, so it is longer than any file.
+    long_text: String,
 }
 
 /// How the time of a session is set.
@@ -60,8 +66,9 @@ pub(super) enum TimeSource {
 }
 
 impl ScriptedPeers {
-    pub(super) fn new(workspace: String, time: TimeSource) -> Self {
+    pub(super) fn new(scenario: &Scenario, workspace: String, time: TimeSource) -> Self {
         Self {
+            long_text: scenario.long_text(),
             workspace,
             projects: BTreeMap::new(),
             open: BTreeSet::new(),
@@ -89,19 +96,19 @@ impl ScriptedPeers {
     }
 
     /// Converts an event.
-    pub(super) fn deliver(&mut self, event: &Event) -> Result<ProxyDelivery, String> {
+    pub(super) fn deliver(&mut self, event: &Event) -> Result<ProxyDelivery, Unplayable> {
         if event.id.is_some() {
-            return Err("an event has an id, but the proxy sends no ids".to_owned());
+            return Err(Capability::EventIds.into());
         }
         if event.session.as_str().contains('\0') {
-            return Err("a session id contains a NUL, which no command line can contain".to_owned());
+            return Err(Capability::AnySessionId.into());
         }
         let delivery = self.delivery(event)?;
         self.started.insert(event.session.clone());
         Ok(delivery)
     }
 
-    fn delivery(&mut self, event: &Event) -> Result<ProxyDelivery, String> {
+    fn delivery(&mut self, event: &Event) -> Result<ProxyDelivery, Unplayable> {
         match &event.kind {
             EventKind::ToolProposed(_) => self.proposed(event),
             EventKind::ToolFinished(_) => self.finished(event),
@@ -118,7 +125,7 @@ impl ScriptedPeers {
                 self.ended.insert(event.session.clone());
                 let owned = self.owned.remove(&event.session) && failure.is_none();
                 if owned && self.open.iter().any(|(session, _)| *session == event.session) {
-                    return Err("a session ends while a call is open".to_owned());
+                    return Err(Capability::OverlappingEnds.into());
                 }
                 Ok(if owned { ProxyDelivery::Leave } else { ProxyDelivery::Beside })
             }
@@ -127,41 +134,48 @@ impl ScriptedPeers {
         }
     }
 
-    fn proposed(&mut self, event: &Event) -> Result<ProxyDelivery, String> {
-        let EventKind::ToolProposed(ToolProposed { call: Some(call), tool, args, cwd }) =
-            &event.kind
+    fn proposed(&mut self, event: &Event) -> Result<ProxyDelivery, Unplayable> {
+        let EventKind::ToolProposed(ToolProposed {
+            call: Some(call),
+            tool,
+            args,
+            cwd,
+            asks_person,
+        }) = &event.kind
         else {
-            return Err("a call has no id".to_owned());
+            return Err(Capability::CallsWithoutIds.into());
         };
         if !event.actor.is_main() {
-            return Err("a sub-agent makes a call, but MCP does not report the caller".to_owned());
+            return Err(Capability::SeeSubAgents.into());
         }
         if event.meta.is_some() {
-            return Err("a call has `meta`, which only the proxy itself sets".to_owned());
+            return Err(Capability::EventMeta.into());
+        }
+        if *asks_person {
+            return Err(Capability::AskPerson.into());
         }
         if cwd.is_some() {
-            return Err("a call has a working directory, but MCP calls have none".to_owned());
+            return Err(Capability::SeeDirectory.into());
         }
         if tool.as_str() == PAGE_TURN_TOOL {
-            return Err("a page of an output is requested that the server never sent".to_owned());
+            return Err(Capability::PageResult.into());
         }
         let arguments = match args {
             Arguments::Parsed(value) => value.to_string(),
             Arguments::Text(text) => text.head().replace('\n', " "),
         };
         if serde_json::from_str::<IgnoredAny>(&arguments).is_err() {
-            return Err("arguments are not JSON, but a message can contain only JSON".to_owned());
+            return Err(Capability::AnyArguments.into());
         }
         if self.ended.contains(&event.session) {
-            return Err("a call comes after the end of its session, but a proxy starts a new one"
-                .to_owned());
+            return Err(Capability::OverlappingEnds.into());
         }
         if self.time == TimeSource::RealClock && !self.started.contains(&event.session) {
             self.owned.insert(event.session.clone());
         }
         let (id, name) = (json!(call.as_str()), json!(tool.as_str()));
         if !self.open.insert((event.session.clone(), call.as_str().to_owned())) {
-            return Err("a call is made again while it is open".to_owned());
+            return Err(Capability::RepeatedCallIds.into());
         }
         Ok(ProxyDelivery::Call {
             call: call.as_str().to_owned(),
@@ -173,7 +187,7 @@ impl ScriptedPeers {
         })
     }
 
-    fn finished(&mut self, event: &Event) -> Result<ProxyDelivery, String> {
+    fn finished(&mut self, event: &Event) -> Result<ProxyDelivery, Unplayable> {
         let EventKind::ToolFinished(ToolFinished {
             call,
             status,
@@ -184,26 +198,26 @@ impl ScriptedPeers {
             ..
         }) = &event.kind
         else {
-            return Err("the event is not a result".to_owned());
+            return Err(Capability::SeeResult.into());
         };
-        let call = call.as_ref().ok_or("a call has no id")?.as_str().to_owned();
+        let call = call.as_ref().ok_or(Capability::CallsWithoutIds)?.as_str().to_owned();
         if !self.open.remove(&(event.session.clone(), call.clone())) {
-            return Err("a result belongs to no running call".to_owned());
+            return Err(Capability::StrayResults.into());
         }
         // A server reports no exit status, only that a command has failed.
         match (status, exit_code) {
             (_, None) | (CallStatus::Ok, Some(0)) => {}
             (CallStatus::Error, Some(code)) if *code != 0 => {}
-            _ => return Err("a result has an exit status, but a server reports none".to_owned()),
+            _ => return Err(Capability::SeeExitStatus.into()),
         }
         if !seen.is_empty() {
-            return Err(
-                "a result shows parts of files, but a server does not report them".to_owned()
-            );
+            return Err(Capability::SeeShownLines.into());
         }
         let text = result.as_ref().map(Payload::head);
         match status {
             CallStatus::Ok | CallStatus::Error => {
+                let is_unstated = *status == CallStatus::Ok && !background;
+                let text = text.or_else(|| is_unstated.then_some(&*self.long_text));
                 let content: Vec<Value> = text.into_iter().map(text_item).collect();
                 let mut result = json!({ "content": content });
                 if *status == CallStatus::Error {
@@ -214,16 +228,14 @@ impl ScriptedPeers {
                 }
                 Ok(ProxyDelivery::Result { call, result })
             }
-            _ if text.is_some() => {
-                Err(format!("a call has a result text and ends as `{}`", status.as_str()))
-            }
+            _ if text.is_some() => Err(Capability::SeeCallStatus.into()),
             CallStatus::Cancelled => Ok(ProxyDelivery::Cancel { call }),
             CallStatus::Timeout => Ok(ProxyDelivery::Timeout { call }),
             CallStatus::Crashed if self.open.is_empty() => {
                 self.owned.remove(&event.session);
                 Ok(ProxyDelivery::Crash { call })
             }
-            CallStatus::Crashed => Err("a server ends while it has several calls".to_owned()),
+            CallStatus::Crashed => Err(Capability::OverlappingEnds.into()),
         }
     }
 }

@@ -1,13 +1,14 @@
 //! Tests that no demand of a higher layer becomes looser when a lower layer is joined.
 
 use jackline_engine::definition::{
-    Advisor, BudgetLimit, CompletionCap, CompletionRequirement, ContextThresholds, CycleLevels,
-    DeclaredTool, DirtyBits, ErrorLevels, FeedbackContent, FeedbackProvider, FeedbackTrigger,
-    GradedLevels, IoLimits, JournalSettings, LimitPeriod, LongPromptPrice, LoopProfile,
-    LoopSettings, ModelChoice, ModelKind, ModelPrice, ModelProvider, ModelTables, OpaquePolicy,
-    OutputLimits, Policy, PolicyRule, Prerequisite, ProgressSettings, Redact, Rule, RuleEffect,
-    RuleScope, Rules, SequentialDependency, SessionLimits, ShellOutputLimits, ShellSettings,
-    StrictLevels, ToolDependency, ToolPaths, UnknownTools,
+    Advisor, BudgetLimit, ChainLevels, CompletionCap, CompletionRequirement, ContextThresholds,
+    CycleLevels, DeclaredTool, DirtyBits, ErrorLevels, FeedbackContent, FeedbackProvider,
+    FeedbackTrigger, GradedLevels, IoLimits, JournalSettings, LimitPeriod, LongPromptPrice,
+    LoopProfile, LoopSettings, ModelChoice, ModelKind, ModelPrice, ModelProvider, ModelTables,
+    OpaquePolicy, OutputLimits, Policy, PolicyRule, PollAllowance, Prerequisite, ProgressSettings,
+    Redact, Rule, RuleEffect, RuleScope, Rules, SequentialDependency, SessionLimits,
+    ShellOutputLimits, ShellSettings, SimilarCallLevels, StrictLevels, ToolDependency, ToolPaths,
+    UnknownTools,
 };
 use jackline_engine::{Definition, Mode, ToolKind};
 use proptest::prelude::*;
@@ -124,6 +125,8 @@ fn a_context() -> impl Strategy<Value = Option<ContextThresholds>> {
             block,
             min_freed_pct,
             ineffective_max,
+            estimate_lines: 498 + ineffective_max,
+            restarts_max: ineffective_max,
         },
     ))
 }
@@ -200,6 +203,13 @@ fn some_loops() -> impl Strategy<Value = LoopSettings> {
             strict: StrictLevels { window: low + high, threshold: low, override_retries: most },
             cycle: CycleLevels { period_max: high, repeats: most },
             errors: ErrorLevels { soft: most, hard: most + low },
+            chain: ChainLevels { calls_min: low, calls_max: 16 + most },
+            similar: SimilarCallLevels { changing_results: high, same_subject: most },
+            wait: PollAllowance {
+                until_changed: true,
+                max_calls: low.into(),
+                within_seconds: high.into(),
+            },
             volatile: vec![format!("/{low}")],
             transparent,
             ..LoopSettings::default()
@@ -231,21 +241,24 @@ fn some_choices() -> impl Strategy<Value = (Vec<ModelChoice>, Option<Advisor>)> 
 fn a_definition() -> impl Strategy<Value = Definition> {
     let opaque =
         prop::sample::select(&[OpaquePolicy::Allow, OpaquePolicy::Ask, OpaquePolicy::Deny][..]);
+    let unknown = [UnknownTools::Allow, UnknownTools::Client, UnknownTools::Deny];
+    let unknown = prop::sample::select(unknown.to_vec());
     let lists = (some_tools(), some_rules(), some_policies(), a_checker(), some_loops());
     let numbers = (1..5_u32, 1..5_u32);
     let watched = (some_progress(), some_bits(), some_choices());
     let budgets = (some_limits(), a_context(), some_models());
-    (lists, numbers, watched, budgets, opaque, any::<[bool; 4]>()).prop_map(
-        |(lists, (cap, bytes), watched, budgets, opaque, flags)| {
+    let settings = (opaque, unknown, any::<[bool; 3]>());
+    (lists, numbers, watched, budgets, settings).prop_map(
+        |(lists, (cap, bytes), watched, budgets, (opaque, unknown_tools, flags))| {
             let (tools, rules, policies, completion, loops) = lists;
             let (progress, dirty_bits, (choices, advisor)) = watched;
             let (limits, context, models) = budgets;
-            let [observe, deny, off, speaks] = flags;
+            let [observe, off, speaks] = flags;
             let hello = FeedbackContent::Static { text: "hello".to_owned() };
             let hello = FeedbackProvider { speech: hello, trigger: FeedbackTrigger::default() };
             let mut definition = Definition {
                 mode: if observe { Mode::Observe } else { Mode::Enforce },
-                unknown_tools: if deny { UnknownTools::Deny } else { UnknownTools::Allow },
+                unknown_tools,
                 shell: ShellSettings { opaque },
                 protected: vec![format!("p{cap}")],
                 rules,
@@ -346,15 +359,15 @@ fn assert_no_looser(high: &Definition, combined: &Definition) {
         );
         assert!(joined.min_freed_pct >= high.min_freed_pct);
         assert!(joined.ineffective_max <= high.ineffective_max);
+        assert!(joined.estimate_lines <= high.estimate_lines);
+        assert!(joined.restarts_max <= high.restarts_max);
         assert_eq!(joined.window.is_some(), high.window.is_some());
         assert!(joined.window <= high.window);
     }
     assert!(high.protected.iter().all(|path| combined.protected.contains(path)));
     assert!(high.policies.iter().all(|policy| combined.policies.contains(policy)));
     assert!(high.feedback.iter().all(|provider| combined.feedback.contains(provider)));
-    assert!(
-        high.unknown_tools == UnknownTools::Allow || combined.unknown_tools == UnknownTools::Deny
-    );
+    assert!(high.unknown_tools <= combined.unknown_tools);
     assert!(high.shell.opaque <= combined.shell.opaque);
     assert!(high.journal.redact == Redact::Off || combined.journal.redact == Redact::BuiltIn);
     assert!(high.journal.retain_days <= combined.journal.retain_days);
@@ -392,7 +405,7 @@ fn assert_no_looser(high: &Definition, combined: &Definition) {
         || words::limits(&high.limits).iter().any(|(_, limit)| limit.is_some())
         || !high.limits.tool_calls.is_empty()
         || high.context.is_some()
-        || high.unknown_tools == UnknownTools::Deny
+        || high.unknown_tools != UnknownTools::Allow
         || high.shell.opaque > OpaquePolicy::Allow
         || high.tools.iter().any(|tool| !tool.idempotent)
         || !high.feedback.is_empty();
@@ -417,7 +430,7 @@ fn assert_pauses_as_strictly(high: &Definition, combined: &Definition) {
 
 fn relies_on_tests(high: &Definition) -> bool {
     high.progress.is_some()
-        || high.completion.as_ref().is_some_and(CompletionRequirement::wants_clean)
+        || high.completion.as_ref().is_some_and(CompletionRequirement::uses_dirty_bits)
 }
 
 /// Asserts that the loop guard reacts at least as early as before.
@@ -432,13 +445,22 @@ fn assert_loops_no_looser(high: &LoopSettings, joined: &LoopSettings) {
     less(|loops| loops.cycle.repeats);
     less(|loops| loops.errors.soft);
     less(|loops| loops.errors.hard);
+    less(|loops| loops.chain.calls_min);
+    less(|loops| loops.similar.changing_results);
+    less(|loops| loops.similar.same_subject);
+    assert!(joined.chain.calls_max >= high.chain.calls_max);
+    assert!(joined.wait.max_calls <= high.wait.max_calls);
+    assert!(joined.wait.within_seconds <= high.wait.within_seconds);
     assert!(joined.history >= high.history);
     // The other values can't be compared, so they must not change.
-    let LoopSettings { history, graded, errors, .. } = high.clone();
+    let LoopSettings { history, graded, errors, chain, similar, wait, .. } = high.clone();
     let rest = |loops: &LoopSettings| LoopSettings {
         history,
         graded,
         errors,
+        chain,
+        similar,
+        wait,
         cycle: CycleLevels { repeats: high.cycle.repeats, ..loops.cycle },
         ..loops.clone()
     };
@@ -455,7 +477,7 @@ fn assert_means_the_same(name: &str, high: &Definition, combined: &Definition) {
         return;
     };
     let Some(before) = find(high, name) else {
-        assert_eq!(high.unknown_tools, UnknownTools::Allow, "{name} became a declared tool");
+        assert!(high.accepts_tool(name, false), "{name} became a declared tool");
         let referred = high.rules.iter().any(|r| r.scope == RuleScope::Tool(name.to_owned()));
         assert!(!referred || joined.name == name, "{name} became {}", joined.name);
         let watched = high.loops != LoopSettings::default();

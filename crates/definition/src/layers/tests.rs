@@ -244,6 +244,9 @@ fn the_strictest_setting_for_unknown_tools_and_opaque_lines_wins() {
     };
     assert_eq!(both(untrusted(&strict, &lax)), (UnknownTools::Deny, OpaquePolicy::Ask));
     assert_eq!(both(untrusted(&lax, &strict)), (UnknownTools::Deny, OpaquePolicy::Ask));
+    let middle = Definition { unknown_tools: UnknownTools::Client, ..Definition::default() };
+    assert_eq!(both(untrusted(&strict, &middle)), (UnknownTools::Deny, OpaquePolicy::Ask));
+    assert_eq!(both(untrusted(&middle, &lax)), (UnknownTools::Client, OpaquePolicy::Allow));
     assert_eq!(both(trusted(&strict, &lax)), (UnknownTools::Allow, OpaquePolicy::Allow));
     assert_eq!(
         ignored(&untrusted(&strict, &lax)),

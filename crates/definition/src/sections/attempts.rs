@@ -44,6 +44,18 @@ static ATTEMPTS: MappingSpec = MappingSpec {
             "The maximum number of requests to the model in all, even if other retries remain.",
         ),
         key(
+            "pressure_after",
+            Count(1, RETRIES_MAX),
+            "2",
+            "This many calls in a row of the task, or of the same delegate, that use all their retries put it under pressure. A call that succeeds ends the pressure.",
+        ),
+        key(
+            "pressure_retries",
+            Count(0, RETRIES_MAX),
+            "0",
+            "The maximum number of retries for each reason while a task or delegate is under pressure.",
+        ),
+        key(
             "terminal",
             List(0, &Text),
             "`missing_credentials`, `dependency_unavailable`, `unsupported_capability`",
@@ -118,14 +130,25 @@ impl Section for AttemptsSection {
 }
 
 /// The number fields. A smaller number is stricter.
-fn numbers(budgets: &mut AttemptBudgets) -> NumberFields<'_, 5> {
-    let AttemptBudgets { provider, guardrail, execution, outcome, ceiling, terminal: _ } = budgets;
+fn numbers(budgets: &mut AttemptBudgets) -> NumberFields<'_, 7> {
+    let AttemptBudgets {
+        provider,
+        guardrail,
+        execution,
+        outcome,
+        ceiling,
+        pressure_after,
+        pressure_retries,
+        terminal: _,
+    } = budgets;
     [
         ("provider", provider),
         ("guardrail", guardrail),
         ("execution", execution),
         ("outcome", outcome),
         ("ceiling", ceiling),
+        ("pressure_after", pressure_after),
+        ("pressure_retries", pressure_retries),
     ]
 }
 
@@ -167,6 +190,8 @@ mod tests {
         looser("attempts.execution", "attempts: { execution: 0 }", "attempts: { execution: 2 }"),
         looser("attempts.outcome", "attempts: { outcome: 2 }", "attempts: { outcome: 3 }"),
         looser("attempts.ceiling", "", "attempts: { ceiling: 7 }"),
+        looser("attempts.pressure_after", "", "attempts: { pressure_after: 3 }"),
+        looser("attempts.pressure_retries", "", "attempts: { pressure_retries: 1 }"),
         looser("attempts.terminal", "", "attempts: { terminal: [missing_credentials] }"),
         looser(
             "attempts.terminal",

@@ -30,6 +30,12 @@ static CHECKER: MappingSpec = MappingSpec {
             "",
             "No code changed since the tests passed. Jackline knows the code changes and the test runs from the calls of the agent.",
         ),
+        key(
+            "docs_updated",
+            Map(&DOCS_UPDATED),
+            "",
+            "If code was changed in this session, documentation was changed, too.",
+        ),
     ],
     required: &[RequiredKeys::Single],
 };
@@ -74,6 +80,16 @@ static CLEAN: MappingSpec = MappingSpec {
     required: &[],
 };
 
+static DOCS_UPDATED: MappingSpec = MappingSpec {
+    id: "docs_updated",
+    label: "`docs_updated`",
+    doc: "It has no keys: `docs_updated: {}`. Files count as documentation by their names: `*.md`, `docs/**`, and `docs` of \
+          `dirty_bits`. A command that builds the documentation counts, too, such as `cargo doc`. The order of the changes does \
+          not matter.",
+    entries: &[],
+    required: &[],
+};
+
 static CAP: MappingSpec = MappingSpec {
     id: "completion_cap",
     label: "`completion_cap`",
@@ -114,7 +130,8 @@ impl Section for CompletionSection {
     type Part = CompletionDemands;
 
     const KEYS: &'static [KeySpec] = &KEYS;
-    const MAPPINGS: &'static [&'static MappingSpec] = &[&CHECKER, &FILE, &COMMAND, &CLEAN, &CAP];
+    const MAPPINGS: &'static [&'static MappingSpec] =
+        &[&CHECKER, &FILE, &COMMAND, &CLEAN, &DOCS_UPDATED, &CAP];
 
     fn lower(
         key: &str,
@@ -249,6 +266,10 @@ fn read_check(
         let _ = reader.fields(body, &CLEAN).count();
         return Some(CompletionRequirement::Clean);
     }
+    if key == "docs_updated" {
+        let _ = reader.fields(body, &DOCS_UPDATED).count();
+        return Some(CompletionRequirement::DocsUpdated);
+    }
     let items = reader.list(body, &format!("`{key}`"));
     if items.is_empty() && matches!(body.value, YamlValue::List(_) | YamlValue::Null) {
         let message = format!("`{key}` is empty");
@@ -370,7 +391,8 @@ fn each_command(checker: &mut CompletionRequirement, change: &mut dyn FnMut(&mut
         }
         CompletionRequirement::Files(_)
         | CompletionRequirement::Custom { .. }
-        | CompletionRequirement::Clean => {}
+        | CompletionRequirement::Clean
+        | CompletionRequirement::DocsUpdated => {}
     }
 }
 
@@ -402,6 +424,7 @@ pub fn text(checker: &CompletionRequirement) -> String {
         CompletionRequirement::Custom { name } => name.clone(),
         CompletionRequirement::Command { line, .. } => format!("`{line}` succeeds"),
         CompletionRequirement::Clean => "changed code is tested".to_owned(),
+        CompletionRequirement::DocsUpdated => "documentation of changed code is updated".to_owned(),
     }
 }
 

@@ -56,6 +56,18 @@ static CONTEXT: MappingSpec = MappingSpec {
             "2",
             "This many useless compactions in a row end the session.",
         ),
+        key(
+            "estimate_lines",
+            Count(1, U32_MAX),
+            "500",
+            "Without usage records, this many lines of output count as 70 % of the context.",
+        ),
+        key(
+            "restarts_max",
+            Count(0, U32_MAX),
+            "2",
+            "How often in a row `jackline run` restarts a full conversation without new work. Then the next engine takes over.",
+        ),
     ],
     required: &[],
 };
@@ -143,6 +155,16 @@ fn read(node: &YamlNode, reader: &mut NodeReader<'_>) -> ContextThresholds {
                 *slot = reader.positive(node, "`context.ineffective_max`").unwrap_or(*slot);
                 continue;
             }
+            "estimate_lines" => {
+                let slot = &mut context.estimate_lines;
+                *slot = reader.positive(node, "`context.estimate_lines`").unwrap_or(*slot);
+                continue;
+            }
+            "restarts_max" => {
+                let slot = &mut context.restarts_max;
+                *slot = reader.count(node, "`context.restarts_max`").unwrap_or(*slot);
+                continue;
+            }
             "warn" => &mut context.warn,
             "compact" => &mut context.compact,
             "block" => &mut context.block,
@@ -176,6 +198,8 @@ fn is_as_strict(one: ContextThresholds, other: ContextThresholds) -> bool {
         && one.block <= other.block
         && one.min_freed_pct >= other.min_freed_pct
         && one.ineffective_max <= other.ineffective_max
+        && one.estimate_lines <= other.estimate_lines
+        && one.restarts_max <= other.restarts_max
 }
 
 /// Describes the levels of the context gate.
@@ -201,6 +225,8 @@ mod tests {
         looser("context.block", "context: {}\ncompletion: { clean: {} }", "context: { block: 81 }"),
         looser("context.min_freed_pct", "context: {}", "context: { min_freed_pct: 10 }"),
         looser("context.ineffective_max", "context: {}", "context: { ineffective_max: 3 }"),
+        looser("context.estimate_lines", "context: {}", "context: { estimate_lines: 501 }"),
+        looser("context.restarts_max", "context: {}", "context: { restarts_max: 3 }"),
     ];
 
     #[test]

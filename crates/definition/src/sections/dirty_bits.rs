@@ -145,7 +145,7 @@ fn pattern(node: &YamlNode, reader: &mut NodeReader<'_>) -> Option<String> {
 
 /// Returns the layer with a demand that depends on changed files and passed tests, if any.
 pub(crate) fn layer_relying_on_tests(demands: &LayerDemands) -> Option<usize> {
-    let clean = demands.completion.checks.iter().find(|check| check.value.wants_clean());
+    let clean = demands.completion.checks.iter().find(|check| check.value.uses_dirty_bits());
     let progress = demands.progress.as_ref().map(|progress| progress.layer);
     clean.map(|check| check.layer).or(progress)
 }

@@ -5,6 +5,7 @@ use jackline_engine::definition::{
 };
 
 use super::prelude::*;
+use crate::reader::format_seconds;
 use crate::values::{read_limited_list, read_path, shorten};
 
 static KEYS: [KeySpec; 3] = [
@@ -36,7 +37,7 @@ static PROVIDER: MappingSpec = MappingSpec {
         ),
         key(
             "every_n_seconds",
-            Count(1, I64_MAX),
+            Seconds,
             "",
             "Fires at the first result, then after this much time since the last guidance of this provider.",
         ),
@@ -205,7 +206,7 @@ fn provider(
             }
             "every_n_calls" => trigger.every_n_calls = reader.positive(node, "`every_n_calls`"),
             "every_n_seconds" => {
-                trigger.every_n_seconds = reader.positive(node, "`every_n_seconds`");
+                trigger.every_n_ms = reader.seconds_as_ms(node, "`every_n_seconds`");
             }
             _ => trigger.on_file_created = file_created(node, reader),
         }
@@ -256,7 +257,7 @@ pub fn text(provider: &FeedbackProvider) -> String {
     let trigger = &provider.trigger;
     let when: Vec<String> = [
         trigger.every_n_calls.map(|n| format!("every {n} calls")),
-        trigger.every_n_seconds.map(|n| format!("every {n} seconds")),
+        trigger.every_n_ms.map(|ms| format!("every {} seconds", format_seconds(ms))),
         trigger.on_file_created.as_ref().map(|file| format!("once {} exists", file.path)),
     ]
     .into_iter()

@@ -11,7 +11,9 @@ static HEALTH: MappingSpec = MappingSpec {
     id: "health",
     label: "`health`",
     doc: "A generated tool is a tool that a model wrote during an attempt. Failures with external causes, such as \
-          `timeout` and `rate_limited`, do not count. Between the two percentages a tool keeps its state.",
+          `timeout` and `rate_limited`, do not count. Between the two percentages a tool keeps its state. \
+          A degraded tool is no longer offered. If a model generates the same source again, the tool is offered on \
+          probation, and only its new uses count.",
     entries: &[
         key("window", Count(1, 200), "20", "How many of the last uses of a tool count."),
         key("min_samples", Count(1, 200), "5", "A tool with fewer uses is not rated."),
@@ -25,7 +27,13 @@ static HEALTH: MappingSpec = MappingSpec {
             "recover_below_pct",
             Count(0, 100),
             "30",
-            "A tool becomes durable, or durable again, if fewer of its uses fail, in percent.",
+            "A new tool, or a tool on probation, becomes durable if fewer of its uses fail, in percent.",
+        ),
+        key(
+            "pressure_exhausted",
+            Count(1, 200),
+            "2",
+            "This many uses that ended because every retry was used put a tool under pressure. Then it becomes degraded above `recover_below_pct`.",
         ),
     ],
     required: &[],
@@ -55,6 +63,7 @@ impl Section for HealthSection {
                 "window" => &mut health.window,
                 "min_samples" => &mut health.min_samples,
                 "degrade_above_pct" => &mut health.degrade_above_pct,
+                "pressure_exhausted" => &mut health.pressure_exhausted,
                 _ => &mut health.recover_below_pct,
             };
             reader.bounded(key, node, &HEALTH, slot);
@@ -91,9 +100,15 @@ impl Section for HealthSection {
 
 /// Describes when a generated tool is degraded and when it recovers.
 pub fn text(health: HealthLimits) -> String {
-    let HealthLimits { window, min_samples, degrade_above_pct, recover_below_pct } = health;
+    let HealthLimits {
+        window,
+        min_samples,
+        degrade_above_pct,
+        recover_below_pct,
+        pressure_exhausted,
+    } = health;
     format!(
-        "health: degraded above {degrade_above_pct} % failures in the last {window} uses, recovered below {recover_below_pct} %, rated after {min_samples} uses"
+        "health: degraded above {degrade_above_pct} % failures in the last {window} uses, recovered below {recover_below_pct} %, rated after {min_samples} uses, under pressure after {pressure_exhausted} uses without a retry left"
     )
 }
 
@@ -115,6 +130,11 @@ mod tests {
             "health.recover_below_pct",
             "health: { recover_below_pct: 20 }",
             "health: { recover_below_pct: 40 }",
+        ),
+        looser(
+            "health.pressure_exhausted",
+            "health: { pressure_exhausted: 3 }",
+            "health: { pressure_exhausted: 4 }",
         ),
     ];
 }

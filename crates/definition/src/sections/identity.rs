@@ -1,6 +1,6 @@
 //! `identity`: the agents that may work.
 
-use jackline_engine::definition::IdentitySettings;
+use jackline_engine::definition::{IdentitySettings, ROLE_DEFAULT};
 
 use super::prelude::*;
 use crate::values::read_limited_list;
@@ -15,13 +15,16 @@ static KEYS: [KeySpec; 1] = [key(
 static IDENTITY: MappingSpec = MappingSpec {
     id: "identity",
     label: "`identity`",
-    doc: "The approved agents are not part of the file. A person approves an agent with `jackline identity approve`, and Jackline stores the approval in the state home.",
+    doc: "An empty `identity` lets agents work in the role `developer`, which is also the default. A client names the role at \
+          the start of a session: agent clients by the command of the hook (`jackline init --role ROLE`), `jackline run` with \
+          `--role`, programs with `role` of `session_started`. The approved agents are not part of the file. A person approves an agent with `jackline identity approve`, and Jackline stores the approval in the state home.",
     entries: &[
+        key("roles", List(1, &Text), "`developer`", "The roles in which an agent may call tools."),
         key(
-            "roles",
-            List(1, &Text),
+            "default_role",
+            Text,
             "`developer`",
-            "The roles in which an agent may call tools. An agent whose session names no role has no role.",
+            "The role of an agent whose client names none. If it is not in `roles`, every agent must name its role.",
         ),
         key(
             "workflow",
@@ -62,6 +65,11 @@ impl Section for IdentitySection {
                         identity.roles = roles;
                     }
                 }
+                "default_role" => {
+                    if let Some(role) = reader.text(node, "`identity.default_role`") {
+                        role.clone_into(&mut identity.default_role);
+                    }
+                }
                 _ if matches!(node.value, YamlValue::Null) => {}
                 _ => {
                     let workflow = reader.text(node, "`identity.workflow`");
@@ -80,15 +88,21 @@ impl Section for IdentitySection {
         identity.is_some()
     }
 
-    /// Takes the roles that both layers have, and the workflow of the higher layer if it names one.
-    /// An agent without an approval for that workflow is refused, so another workflow in the lower
-    /// layer cannot admit an agent.
+    /// Takes the roles that both layers have, the default role of the higher layer, and the workflow
+    /// of the higher layer if it names one. An agent without an approval for that workflow is
+    /// refused, so another workflow in the lower layer cannot admit an agent.
     fn join(high: &LayerDemands, low: &mut LayerDemands, join: &mut LayerJoin) -> Self::Part {
+        // The roles of a tool also decide about agents that name no role.
+        let has_roles = high.tools.iter().any(|tool| tool.value.roles.is_some());
+        if high.identity.is_none() && has_roles && !join.overrides() {
+            withhold_default_role(high, low, join);
+        }
         let (above, below) = (high.identity.as_ref(), low.identity.as_ref());
         join.join_option(above, below, DemandSubject::Setting, text, |join, high, low| {
             let workflow = high.value.workflow.clone().or_else(|| low.value.workflow.clone());
             let both = IdentitySettings {
                 roles: common_roles(&high.value.roles, &low.value.roles),
+                default_role: high.value.default_role.clone(),
                 workflow,
             };
             if both != low.value {
@@ -106,6 +120,21 @@ impl Section for IdentitySection {
 
     fn put(identity: Self::Part, definition: &mut Definition) {
         definition.identity = identity.map(|identity| identity.value);
+    }
+}
+
+/// Resets the default role of a lower layer, which could admit agents to the tools of the higher
+/// layer.
+fn withhold_default_role(high: &LayerDemands, low: &mut LayerDemands, join: &mut LayerJoin) {
+    let Some(identity) = low.identity.as_mut() else { return };
+    let restricted = high.tools.iter().find(|tool| tool.value.roles.is_some());
+    if let Some(to) = restricted.map(|tool| tool.layer)
+        && identity.value.default_role != ROLE_DEFAULT
+    {
+        let ignored = format!("`identity.default_role: {}`", identity.value.default_role);
+        let why = "has a tool for some roles only";
+        join.report_ignored_setting(ignored, (identity.layer, to), why);
+        ROLE_DEFAULT.clone_into(&mut identity.value.default_role);
     }
 }
 
@@ -147,18 +176,32 @@ fn common_roles(one: &[String], other: &[String]) -> Vec<String> {
 pub fn text(identity: &IdentitySettings) -> String {
     let workflow =
         identity.workflow.as_ref().map_or_else(String::new, |it| format!(", workflow {it}"));
-    format!("identity: roles {}{workflow}", identity.roles.join(", "))
+    let default = match identity.default_role.as_str() {
+        ROLE_DEFAULT => String::new(),
+        role => format!(", default role {role}"),
+    };
+    format!("identity: roles {}{default}{workflow}", identity.roles.join(", "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::layers::combine;
-    use crate::layers::tests::{load_definition, repository, user};
+    use crate::layers::tests::{ignored, load_definition, repository, user};
 
     pub(super) const LOOSER: &[Looser] = &[
         looser("identity.roles", "identity: { roles: [a] }", "identity: { roles: [a, b] }"),
         looser("identity.roles", "identity: {}", "identity: { roles: [developer, b] }"),
+        looser(
+            "identity.default_role",
+            "identity: { roles: [developer, b] }",
+            "identity: { roles: [developer, b], default_role: b }",
+        ),
+        looser(
+            "identity.default_role",
+            "tools: { deploy: { roles: [release] } }\nidentity: { roles: [developer, release] }",
+            "identity: { roles: [developer, release], default_role: release }",
+        ),
         looser("identity.workflow", "identity: { workflow: x }", "identity: { workflow: y }"),
     ];
 
@@ -185,5 +228,22 @@ mod tests {
         assert_eq!(roles("identity: { roles: [a] }", "").roles, ["a"]);
         assert_eq!(roles("", "identity: { roles: [a] }").roles, ["a"]);
         assert!(roles("identity: { roles: [a] }", "identity: {}").roles.is_empty());
+    }
+
+    #[test]
+    fn a_repository_does_not_admit_agents_to_a_tool_of_another_layer() {
+        let high = load_definition("tools: { deploy: { roles: [release] } }\nunknown_tools: allow");
+        let low = load_definition("identity: { roles: [release], default_role: release }");
+        let untrusted = combine(vec![user(high.clone()), repository(low.clone())], false);
+        let shown = ignored(&untrusted);
+        assert_eq!(untrusted.definition.identity.unwrap().default_role, "developer");
+        assert_eq!(
+            shown,
+            [
+                "`identity.default_role: release` ignored: the user layer has a tool for some roles only; trust would allow it"
+            ]
+        );
+        let trusted = combine(vec![user(high), repository(low)], true);
+        assert_eq!(trusted.definition.identity.unwrap().default_role, "release");
     }
 }

@@ -1,8 +1,8 @@
 //! `loops`: how Jackline detects repetition and reacts to it.
 
 use jackline_engine::definition::{
-    CycleLevels, ErrorLevels, GradedLevels, LOOPS_WINDOW_MAX, LoopProfile, LoopSettings,
-    PollAllowance, StrictLevels,
+    ChainLevels, CycleLevels, ErrorLevels, GradedLevels, LOOP_PERIOD_MAX, LOOPS_WINDOW_MAX,
+    LoopProfile, LoopSettings, LoopToolBudget, PollAllowance, SimilarCallLevels, StrictLevels,
 };
 use jackline_engine::{Mode, ToolKind};
 
@@ -14,6 +14,8 @@ use crate::values::read_pointer;
 static KEYS: [KeySpec; 1] = [key("loops", Map(&LOOPS), "", "How Jackline reacts to repetition.")];
 
 const WINDOW: u64 = LOOPS_WINDOW_MAX as u64;
+
+const PERIOD: u64 = LOOP_PERIOD_MAX as u64;
 
 const PROFILES: [(&str, LoopProfile); 2] =
     [("strict", LoopProfile::Strict), ("graded", LoopProfile::Graded)];
@@ -42,7 +44,16 @@ static LOOPS: MappingSpec = MappingSpec {
         key("strict", Map(&LOOPS_STRICT), "", "The levels of the strict profile."),
         key("graded", Map(&LOOPS_GRADED), "", "The levels of the graded profile."),
         key("cycle", Map(&LOOPS_CYCLE), "", "When a repeated cycle of several calls counts."),
+        key("chain", Map(&LOOPS_CHAIN), "", "When a repeated chain of calls counts."),
         key("errors", Map(&LOOPS_ERRORS), "", "When the same error with any arguments counts."),
+        key("similar", Map(&LOOPS_SIMILAR), "", "When similar calls cause a warning."),
+        key("wait", Map(&LOOPS_WAIT), "", "How long an agent may only wait."),
+        key(
+            "tool_budget",
+            Map(&LOOPS_TOOL_BUDGET),
+            "",
+            "What `strict` leaves to a tool that fails again and again.",
+        ),
         key(
             "volatile",
             List(0, &Pointer),
@@ -115,6 +126,66 @@ static LOOPS_ERRORS: MappingSpec = MappingSpec {
     required: &[],
 };
 
+static LOOPS_CHAIN: MappingSpec = MappingSpec {
+    id: "loops_chain",
+    label: "`loops.chain`",
+    doc: "A chain is a sequence of calls with the same results. Its second pass causes a warning. A chain that is longer than \
+          `cycle.period_max` pauses the session when it was repeated `cycle.repeats` times.",
+    entries: &[
+        key(
+            "calls_min",
+            Count(2, PERIOD),
+            "5",
+            "The second pass of a shorter chain causes no warning.",
+        ),
+        key("calls_max", Count(2, PERIOD), "21", "The maximum length of a chain in calls."),
+    ],
+    required: &[],
+};
+
+static LOOPS_SIMILAR: MappingSpec = MappingSpec {
+    id: "loops_similar",
+    label: "`loops.similar`",
+    doc: "Similar calls in a row cause a warning and nothing more.",
+    entries: &[
+        key(
+            "changing_results",
+            Count(2, U16_MAX),
+            "8",
+            "This many calls in a row with the same arguments, each with a different result.",
+        ),
+        key(
+            "same_subject",
+            Count(2, U16_MAX),
+            "12",
+            "This many successful calls in a row about the same file or program with the same result.",
+        ),
+    ],
+    required: &[],
+};
+
+static LOOPS_WAIT: MappingSpec = MappingSpec {
+    id: "loops_wait",
+    label: "`loops.wait`",
+    doc: "Commands that only wait, such as `sleep 60`, and the waiting tools of known clients do not count as a loop, up to these limits.",
+    entries: &[
+        key("max_calls", Count(1, U32_MAX), "60", "The maximum number of waiting calls in a row."),
+        key("within_seconds", Count(1, U32_MAX), "3600", "The maximum time in seconds."),
+    ],
+    required: &[],
+};
+
+static LOOPS_TOOL_BUDGET: MappingSpec = MappingSpec {
+    id: "loops_tool_budget",
+    label: "`loops.tool_budget`",
+    doc: "",
+    entries: &[
+        key("calls", Count(0, U32_MAX), "1", "How many more calls the tool may make."),
+        key("seconds", Count(1, U32_MAX), "600", "How long this limit is in force, in seconds."),
+    ],
+    required: &[],
+};
+
 pub(super) static POLL: MappingSpec = MappingSpec {
     id: "poll",
     label: "`poll`",
@@ -139,8 +210,17 @@ impl Section for LoopsSection {
     type Part = Option<Demand<LoopSettings>>;
 
     const KEYS: &'static [KeySpec] = &KEYS;
-    const MAPPINGS: &'static [&'static MappingSpec] =
-        &[&LOOPS, &LOOPS_STRICT, &LOOPS_GRADED, &LOOPS_CYCLE, &LOOPS_ERRORS];
+    const MAPPINGS: &'static [&'static MappingSpec] = &[
+        &LOOPS,
+        &LOOPS_STRICT,
+        &LOOPS_GRADED,
+        &LOOPS_CYCLE,
+        &LOOPS_CHAIN,
+        &LOOPS_ERRORS,
+        &LOOPS_SIMILAR,
+        &LOOPS_WAIT,
+        &LOOPS_TOOL_BUDGET,
+    ];
     const JOIN_STEP: JoinStep = JoinStep::First;
 
     #[cfg(test)]
@@ -209,7 +289,29 @@ fn read(node: &YamlNode, mode: Mode, reader: &mut NodeReader<'_>) -> LoopSetting
                     number(key, node, &LOOPS_CYCLE, slot, reader);
                 }
             }
+            "chain" => chain(node, &mut loops.chain, reader),
             "errors" => errors(node, &mut loops.errors, reader),
+            "similar" => {
+                for (key, node) in reader.fields(node, &LOOPS_SIMILAR) {
+                    let SimilarCallLevels { changing_results, same_subject } = &mut loops.similar;
+                    let slot = if key == "same_subject" { same_subject } else { changing_results };
+                    number(key, node, &LOOPS_SIMILAR, slot, reader);
+                }
+            }
+            "wait" => {
+                for (key, node) in reader.fields(node, &LOOPS_WAIT) {
+                    let PollAllowance { max_calls, within_seconds, .. } = &mut loops.wait;
+                    let slot = if key == "max_calls" { max_calls } else { within_seconds };
+                    number(key, node, &LOOPS_WAIT, slot, reader);
+                }
+            }
+            "tool_budget" => {
+                for (key, node) in reader.fields(node, &LOOPS_TOOL_BUDGET) {
+                    let LoopToolBudget { calls, seconds } = &mut loops.tool_budget;
+                    let slot = if key == "calls" { calls } else { seconds };
+                    number(key, node, &LOOPS_TOOL_BUDGET, slot, reader);
+                }
+            }
             "volatile" => {
                 let items = reader.list(node, "`loops.volatile`");
                 let each = |item| read_pointer(item, "a pointer", reader);
@@ -276,12 +378,27 @@ fn errors(node: &YamlNode, errors: &mut ErrorLevels, reader: &mut NodeReader<'_>
     }
 }
 
+fn chain(node: &YamlNode, chain: &mut ChainLevels, reader: &mut NodeReader<'_>) {
+    for (key, node) in reader.fields(node, &LOOPS_CHAIN) {
+        let slot = if key == "calls_min" { &mut chain.calls_min } else { &mut chain.calls_max };
+        number(key, node, &LOOPS_CHAIN, slot, reader);
+    }
+    let ChainLevels { calls_min, calls_max } = *chain;
+    if calls_min > calls_max {
+        let message = format!(
+            "`loops.chain` is not in rising order: calls_min {calls_min}, calls_max {calls_max}"
+        );
+        let hint = "`calls_max` must be at least `calls_min`";
+        reader.report_with_hint(node.position, message, hint);
+    }
+}
+
 /// Reads a number in the range of its key.
-fn number(
+fn number<T: TryFrom<u64>>(
     key: &str,
     node: &YamlNode,
     keys: &MappingSpec,
-    slot: &mut u16,
+    slot: &mut T,
     reader: &mut NodeReader<'_>,
 ) {
     let hint = |from, to| format!("use a whole number from {from} to {to}");
@@ -327,9 +444,22 @@ fn join_stricter(above: &LoopSettings, below: &LoopSettings) -> LoopSettings {
             infinite: less(|loops| loops.graded.infinite),
         },
         cycle: CycleLevels { repeats: less(|loops| loops.cycle.repeats), ..base.cycle },
+        chain: ChainLevels {
+            calls_min: less(|loops| loops.chain.calls_min),
+            calls_max: above.chain.calls_max.max(below.chain.calls_max),
+        },
         errors: ErrorLevels {
             soft: less(|loops| loops.errors.soft),
             hard: less(|loops| loops.errors.hard),
+        },
+        similar: SimilarCallLevels {
+            changing_results: less(|loops| loops.similar.changing_results),
+            same_subject: less(|loops| loops.similar.same_subject),
+        },
+        wait: PollAllowance {
+            max_calls: above.wait.max_calls.min(below.wait.max_calls),
+            within_seconds: above.wait.within_seconds.min(below.wait.within_seconds),
+            ..base.wait
         },
         ..base.clone()
     }
@@ -410,6 +540,43 @@ mod tests {
         looser("loops_cycle.repeats", "loops: {}", "loops: { cycle: { repeats: 9 } }"),
         looser("loops_errors.soft", "loops: {}", "loops: { errors: { soft: 7 } }"),
         looser("loops_errors.hard", "loops: {}", "loops: { errors: { hard: 9 } }"),
+        looser("loops.chain", "loops: { chain: { calls_min: 3 } }", "loops: {}"),
+        looser("loops_chain.calls_min", "loops: {}", "loops: { chain: { calls_min: 6 } }"),
+        looser("loops_chain.calls_max", "loops: {}", "loops: { chain: { calls_max: 20 } }"),
+        looser("loops.similar", "loops: { similar: { same_subject: 9 } }", "loops: {}"),
+        looser(
+            "loops_similar.changing_results",
+            "loops: {}",
+            "loops: { similar: { changing_results: 9 } }",
+        ),
+        looser(
+            "loops_similar.same_subject",
+            "loops: {}",
+            "loops: { similar: { same_subject: 13 } }",
+        ),
+        looser("loops.wait", "loops: { wait: { max_calls: 9 } }", "loops: {}"),
+        looser("loops_wait.max_calls", "loops: {}", "loops: { wait: { max_calls: 61 } }"),
+        looser(
+            "loops_wait.within_seconds",
+            "loops: {}",
+            "loops: { wait: { within_seconds: 3601 } }",
+        ),
+        // Only the strict profile has a tool budget, and the higher layer decides it.
+        looser(
+            "loops.tool_budget",
+            "loops: { profile: strict }",
+            "loops: { profile: strict, tool_budget: { calls: 2 } }",
+        ),
+        looser(
+            "loops_tool_budget.calls",
+            "loops: { profile: strict }",
+            "loops: { profile: strict, tool_budget: { calls: 2 } }",
+        ),
+        looser(
+            "loops_tool_budget.seconds",
+            "loops: { profile: strict }",
+            "loops: { profile: strict, tool_budget: { seconds: 1 } }",
+        ),
         // A tool that only the lower layer declares, and that the loop guard would ignore.
         looser(
             "loops.transparent",

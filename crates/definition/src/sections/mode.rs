@@ -13,7 +13,7 @@ static KEYS: [KeySpec; 1] = [key(
     "mode",
     MODE_VALUE,
     "`enforce`",
-    "Whether verdicts are enforced. In mode `observe` Jackline makes the same decisions and records them, but blocks no call. Protected files, pauses and the decisions of a person are always enforced.",
+    "Whether verdicts are enforced. In mode `observe` Jackline makes the same decisions and records them, but blocks only a call that would remove the guard itself. The decisions of a person are always enforced.",
 )];
 
 /// The mode of one layer.

@@ -22,13 +22,16 @@ static TOOLS_KEYS: [KeySpec; 1] = [key(
 
 static UNKNOWN_TOOLS_KEYS: [KeySpec; 1] = [key(
     "unknown_tools",
-    Word(&words_of::<_, 2>(&UNKNOWN_TOOLS)),
-    "`deny` if a file declares `tools` that are more than names for `commands`; else `allow`",
-    "What happens to calls of undeclared tools.",
+    Word(&words_of::<_, 3>(&UNKNOWN_TOOLS)),
+    "`client` if a file declares `tools` that are more than names for `commands`; else `allow`",
+    "Which undeclared tools run: all (`allow`); those of the agent's client and those with a well-known name (`client`); or none (`deny`).",
 )];
 
-const UNKNOWN_TOOLS: [(&str, UnknownTools); 2] =
-    [("allow", UnknownTools::Allow), ("deny", UnknownTools::Deny)];
+const UNKNOWN_TOOLS: [(&str, UnknownTools); 3] = [
+    ("allow", UnknownTools::Allow),
+    ("client", UnknownTools::Client),
+    ("deny", UnknownTools::Deny),
+];
 
 /// The type of a key that takes the kind of a tool.
 pub(crate) const KIND_VALUE: ValueType =
@@ -172,7 +175,8 @@ impl Section for UnknownToolsSection {
         lowering: &mut LoweringState<'_>,
         reader: &mut NodeReader<'_>,
     ) {
-        lowering.unknown_tools = reader.word(node, "`unknown_tools`", &UNKNOWN_TOOLS);
+        let unknown = reader.word(node, "`unknown_tools`", &UNKNOWN_TOOLS);
+        lowering.unknown_tools = unknown.map(|value| (value, node.position));
     }
 
     fn take(source: &LayerSource<'_>) -> Self::Part {
@@ -180,11 +184,11 @@ impl Section for UnknownToolsSection {
     }
 
     fn follows_mode(unknown: &Self::Part) -> bool {
-        unknown.value == UnknownTools::Deny
+        unknown.value != UnknownTools::Allow
     }
 
     fn join(high: &LayerDemands, low: &mut LayerDemands, join: &mut LayerJoin) -> Self::Part {
-        let demands = |high, low| high == UnknownTools::Deny || low == UnknownTools::Allow;
+        let demands = |high, low| high >= low;
         join.join_setting(
             &high.unknown_tools,
             &low.unknown_tools,
@@ -208,11 +212,15 @@ impl Section for UnknownToolsSection {
 }
 
 /// Lowers the tools after policies have added the tools that only they name. If a file declares
-/// tools, unknown tools are denied by default.
+/// tools, those of the agent's client stay known by default.
 pub(crate) fn lower(lowering: &mut LoweringState<'_>, _reader: &mut NodeReader<'_>) {
-    let default =
-        if lowering.tools.has_callable_tools() { UnknownTools::Deny } else { UnknownTools::Allow };
-    lowering.definition.unknown_tools = lowering.unknown_tools.unwrap_or(default);
+    let default = if lowering.tools.has_callable_tools() {
+        UnknownTools::Client
+    } else {
+        UnknownTools::Allow
+    };
+    let written = lowering.unknown_tools.map(|(value, _)| value);
+    lowering.definition.unknown_tools = written.unwrap_or(default);
     lowering.definition.tools = lowering.tools.to_list();
 }
 
@@ -220,12 +228,9 @@ fn unknown_text(unknown: UnknownTools) -> String {
     format!("unknown_tools: {}", unknown_tools_as_str(unknown))
 }
 
-/// Returns `allow` or `deny`.
+/// Returns the word of a setting for unknown tools.
 pub fn unknown_tools_as_str(unknown: UnknownTools) -> &'static str {
-    match unknown {
-        UnknownTools::Allow => "allow",
-        UnknownTools::Deny => "deny",
-    }
+    UNKNOWN_TOOLS.iter().find(|(_, known)| *known == unknown).map_or("", |(word, _)| word)
 }
 
 /// Describes a declared tool.

@@ -24,7 +24,7 @@ fn numbers_have_bounds_and_subtypes_a_form() {
         ),
         (
             "attempts: { retries: 1 }",
-            "f:1:13: unknown key `retries` in `attempts`; known keys: `provider`, `guardrail`, `execution`, `outcome`, `ceiling`, `terminal`",
+            "f:1:13: unknown key `retries` in `attempts`; known keys: `provider`, `guardrail`, `execution`, `outcome`, `ceiling`, `pressure_after`, `pressure_retries`, `terminal`",
         ),
     ]);
 }

@@ -100,7 +100,7 @@ journal: { retain_days: 4 }
         ]
     );
     assert_eq!(definition.tools[0].paths.read, ["/file"]);
-    assert_eq!(definition.unknown_tools, UnknownTools::Deny);
+    assert_eq!(definition.unknown_tools, UnknownTools::Client);
     assert_eq!(definition.protected, [".env", "keys/", "own.txt"]);
     let limits = &definition.limits;
     assert_eq!(limits.steps, Some(BudgetLimit { max: 7, soft: false, per: LimitPeriod::Turn }));
@@ -306,7 +306,7 @@ fn presets_build_on_each_other() {
     assert_eq!(autonomous.progress, Some(ProgressSettings::default()));
     let strict = loaded("extends: strict", &[]).definition;
     assert_eq!(strict.shell.opaque, OpaquePolicy::Ask);
-    assert_eq!(strict.unknown_tools, UnknownTools::Deny);
+    assert_eq!(strict.unknown_tools, UnknownTools::Client);
     assert_eq!(strict.rules, coding.rules);
     for rule in &strict.rules {
         let (pack, _) = rule.name.split_once('/').unwrap_or_default();

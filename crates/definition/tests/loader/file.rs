@@ -16,6 +16,8 @@ feedback:
   - { static: a, deadline: {}, every_n_seconds: 5 }
   - { static: a, on_file_created: ../x }
   - { static: a, on_file_created: { since: yesterday } }
+  - { static: a, every_n_seconds: 0.0005 }
+  - { static: a, every_n_seconds: 0.0 }
   - hello
 ";
     assert_eq!(
@@ -31,7 +33,11 @@ f:5:35: `../x` leads out of the workspace
 f:6:5: this provider would never give feedback; give it `every_n_calls`, `every_n_seconds` or `on_file_created`
 f:6:35: `on_file_created` needs a `path`
 f:6:44: `since` can't be `yesterday`; use one of `session_start`, `ever`
-f:7:5: a feedback provider must be a mapping, not text"
+f:7:5: this provider would never give feedback; give it `every_n_calls`, `every_n_seconds` or `on_file_created`
+f:7:35: `every_n_seconds` can't be `0.0005`; seconds with up to three decimals are accepted, such as 30 or 0.5
+f:8:5: this provider would never give feedback; give it `every_n_calls`, `every_n_seconds` or `on_file_created`
+f:8:35: `every_n_seconds` can't be 0
+f:9:5: a feedback provider must be a mapping, not text"
     );
 }
 
@@ -100,6 +106,14 @@ fn an_unknown_key_is_reported_with_the_nearest_key() {
         (
             "zzzzzz: 1",
             "f:1:1: unknown key `zzzzzz` in the definition; known keys: `version`, `name`, `extends`, `mode`, `modes`, `tools`, `unknown_tools`, `sections`, `policies`, `read_before_write`, `rules`, `packs`, `shell`, `protected`, `completion`, `completion_cap`, `limits`, `loops`, `progress`, `dirty_bits`, `iterations_extension`, `prices`, `context`, `schema`, `plan`, `outputs`, `io`, `attempts`, `health`, `models`, `advisor`, `identity`, `feedback`, `feedback_bytes_max`, `deadline`, `notify`, `journal`",
+        ),
+        (
+            "safety: { max_iterations: 100 }",
+            "f:1:1: unknown key `safety` in the definition; in a definition these settings are `limits.iterations`, `progress` and `loops`; the guide `from-manifest` has a table",
+        ),
+        (
+            "context: { warning_threshold: 75 }",
+            "f:1:12: unknown key `warning_threshold` in `context`; use `warn`",
         ),
         (
             "tools: { t: { knd: read } }",

@@ -60,6 +60,7 @@ completion:
     - files: [report.md, { path: out//./results.json, min_bytes: 10, json: true, newer_than_start: true }]
     - any: [ files: [{ path: a, non_empty: true }], files: [/abs/b] ]
     - clean: {}
+    - docs_updated: {}
 completion_cap: { blocks: 4, same: 2 }
 limits:
   steps: 100
@@ -74,10 +75,10 @@ progress: { max_consecutive_failures: 4, exempt_phases: [plan], steps_per_iterat
 dirty_bits: { tests: [./test.sh, 'just  ci'], builds: [bin/build], docs: [notes/, '*.rst', ./man/*.1] }
 iterations_extension: 10
 prices: { my-model: { input: 1, output: 2.5 } }
-context: { window: 1000, block: 90 }
+context: { window: 1000, block: 90, estimate_lines: 400, restarts_max: 1 }
 deadline: { warning_threshold_seconds: 60 }
 feedback:
-  - { deadline: {}, every_n_seconds: 30 }
+  - { deadline: {}, every_n_seconds: 0.5 }
   - { deadline: { warning_threshold_seconds: 5 }, every_n_calls: 2 }
   - { static: Hello., on_file_created: ./AGENTS.md }
   - { static: New., every_n_calls: 9, on_file_created: { path: b, since: session_start } }
@@ -89,14 +90,14 @@ io:
   read_file: { max_lines: 400, max_bytes: 100000, max_line_bytes: 1000 }
   output: { max_bytes: 20000, relative_paths: false }
   shell: { seconds: 60, output_bytes: 16384 }
-attempts: { provider: 2, guardrail: 3, execution: 0, outcome: 4, ceiling: 9, terminal: [no_key] }
-health: { window: 10, min_samples: 3, degrade_above_pct: 50, recover_below_pct: 20 }
+attempts: { provider: 2, guardrail: 3, execution: 0, outcome: 4, ceiling: 9, pressure_after: 3, pressure_retries: 1, terminal: [no_key] }
+health: { window: 10, min_samples: 3, degrade_above_pct: 50, recover_below_pct: 20, pressure_exhausted: 3 }
 models:
   - { provider: openai-chat, model: qwen, url: 'http://127.0.0.1:8080/v1', key_env: LOCAL_KEY, window: 32768, when: [offline, sensitive], budget: 50, timeout_seconds: 90 }
   - { worker: claude, model: opus }
   - { worker: [agent, --headless], when: [overload], budget: 7 }
 advisor: { models: [{ provider: anthropic, model: claude-opus-5-5 }], transcript_lines: 200, budget: 3 }
-identity: { roles: [developer, release, developer], workflow: nightly }
+identity: { roles: [developer, release, developer], default_role: intern, workflow: nightly }
 notify: { command: tell-me, webhook: 'https://hooks.example.com/x', desktop: true, on: [ask, guard_broken] }
 journal: { redact: off, retain_days: 7, retain_bytes: 1000000 }
 ";
@@ -191,6 +192,7 @@ fn full() -> Definition {
                 CompletionRequirement::Files(vec![file("/abs/b", 0)]),
             ]),
             CompletionRequirement::Clean,
+            CompletionRequirement::DocsUpdated,
         ])),
         completion_cap: CompletionCap { blocks: 4, same: 2 },
         limits: SessionLimits {
@@ -224,6 +226,8 @@ fn full() -> Definition {
         context: Some(ContextThresholds {
             window: Some(1000),
             block: 90,
+            estimate_lines: 400,
+            restarts_max: 1,
             ..ContextThresholds::default()
         }),
         models: models(),
@@ -251,6 +255,8 @@ fn full() -> Definition {
             execution: 0,
             outcome: 4,
             ceiling: 9,
+            pressure_after: 3,
+            pressure_retries: 1,
             terminal: texts(&["no_key"]),
         },
         health: HealthLimits {
@@ -258,11 +264,13 @@ fn full() -> Definition {
             min_samples: 3,
             degrade_above_pct: 50,
             recover_below_pct: 20,
+            pressure_exhausted: 3,
         },
         choices: choices(),
         advisor: Some(advisor()),
         identity: Some(IdentitySettings {
             roles: texts(&["developer", "release"]),
+            default_role: "intern".to_owned(),
             workflow: Some("nightly".to_owned()),
         }),
         feedback_bytes_max: 1000,
@@ -367,12 +375,12 @@ fn feedback() -> Vec<FeedbackProvider> {
         |warning_threshold_seconds| FeedbackContent::Deadline { warning_threshold_seconds };
     let static_text = |text: &str| FeedbackContent::Static { text: text.to_owned() };
     let file = |path: &str, since_start| Some(FileTrigger { path: path.to_owned(), since_start });
-    let provider = |speech, every_n_calls, every_n_seconds, on_file_created| FeedbackProvider {
+    let provider = |speech, every_n_calls, every_n_ms, on_file_created| FeedbackProvider {
         speech,
-        trigger: FeedbackTrigger { every_n_calls, every_n_seconds, on_file_created },
+        trigger: FeedbackTrigger { every_n_calls, every_n_ms, on_file_created },
     };
     vec![
-        provider(deadline(60), None, Some(30), None),
+        provider(deadline(60), None, Some(500), None),
         provider(deadline(5), Some(2), None, None),
         provider(static_text("Hello."), None, None, file("AGENTS.md", false)),
         provider(static_text("New."), Some(9), None, file("b", true)),
@@ -393,7 +401,7 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(bytes.clone(), &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "d5e45aa76290399d6d486db65a395d32465e14450829dab490843db95a4aa934"
+        "baae48af7b6a294134e2d14ebf0f862b0176ef1ae7f630e604c27692831f8898"
     );
 }
 

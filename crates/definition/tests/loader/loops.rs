@@ -6,8 +6,8 @@ use jackline_definition::load;
 use jackline_engine::Mode::{self, Enforce, Observe};
 use jackline_engine::ToolKind;
 use jackline_engine::definition::{
-    CycleLevels, Definition, ErrorLevels, GradedLevels, LoopProfile, LoopSettings, PollAllowance,
-    StrictLevels,
+    ChainLevels, CycleLevels, Definition, ErrorLevels, GradedLevels, LoopProfile, LoopSettings,
+    LoopToolBudget, PollAllowance, SimilarCallLevels, StrictLevels,
 };
 
 use crate::{check, check_shapes};
@@ -26,7 +26,11 @@ loops:
   strict: { window: 6, threshold: 4, override_retries: 2 }
   graded: { soft: 2, hard: 4, infinite: 8 }
   cycle: { period_max: 4, repeats: 5 }
+  chain: { calls_min: 3, calls_max: 9 }
   errors: { soft: 3, hard: 6 }
+  similar: { changing_results: 4, same_subject: 7 }
+  wait: { max_calls: 5, within_seconds: 60 }
+  tool_budget: { calls: 0, seconds: 30 }
   volatile: [/id, nonce]
   transparent: [think, fetch]
 ";
@@ -39,7 +43,11 @@ loops:
             strict: StrictLevels { window: 6, threshold: 4, override_retries: 2 },
             graded: GradedLevels { soft: 2, hard: 4, infinite: 8 },
             cycle: CycleLevels { period_max: 4, repeats: 5 },
+            chain: ChainLevels { calls_min: 3, calls_max: 9 },
             errors: ErrorLevels { soft: 3, hard: 6 },
+            similar: SimilarCallLevels { changing_results: 4, same_subject: 7 },
+            wait: PollAllowance { until_changed: true, max_calls: 5, within_seconds: 60 },
+            tool_budget: LoopToolBudget { calls: 0, seconds: 30 },
             volatile: vec!["/id".to_owned(), "/nonce".to_owned()],
             transparent: vec![ToolKind::Think, ToolKind::Fetch],
         }
@@ -124,6 +132,10 @@ fn invalid_values_are_reported_with_their_positions() {
         (
             "loops: { graded: { hard: 3 } }",
             "f:1:18: `loops.graded` is not in rising order: soft 3, hard 3, infinite 10; each number must be greater than the previous one",
+        ),
+        (
+            "loops: { chain: { calls_min: 9, calls_max: 8 } }",
+            "f:1:17: `loops.chain` is not in rising order: calls_min 9, calls_max 8; `calls_max` must be at least `calls_min`",
         ),
         (
             "loops: { errors: { soft: 9 } }",

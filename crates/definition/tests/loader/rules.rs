@@ -28,7 +28,7 @@ fn a_tool_of_another_shape_is_refused_where_it_stands() {
         ("tools: { t: { offset: [] } }", "f:1:23: `offset` must be text, not a list"),
         (
             "unknown_tools: ask",
-            "f:1:16: `unknown_tools` can't be `ask`; use one of `allow`, `deny`",
+            "f:1:16: `unknown_tools` can't be `ask`; use one of `allow`, `client`, `deny`",
         ),
         (
             "shell: { opaque: warn }",
@@ -94,18 +94,19 @@ fn contradictory_declarations_of_tools_are_refused() {
 }
 
 #[test]
-fn unknown_tools_are_denied_if_a_file_declares_tools() {
+fn only_tools_of_the_client_stay_known_if_a_file_declares_tools() {
     let of = |source: &str| loaded(source).unknown_tools;
     assert_eq!(of(""), UnknownTools::Allow);
     assert_eq!(of("tools: {}"), UnknownTools::Allow);
-    assert_eq!(of("tools: { a: {} }"), UnknownTools::Deny);
+    assert_eq!(of("tools: { a: {} }"), UnknownTools::Client);
     assert_eq!(of("tools: { a: {} }\nunknown_tools: allow"), UnknownTools::Allow);
     // A tool that is only a name for commands does not count as declared.
     assert_eq!(of("tools: { a: { commands: [make] } }"), UnknownTools::Allow);
     assert_eq!(of("tools: { a: { kind: effect, commands: [make] } }"), UnknownTools::Allow);
-    assert_eq!(of("tools: { a: { commands: [make], aliases: [A] } }"), UnknownTools::Deny);
-    assert_eq!(of("tools: { a: { commands: [make] }, b: {} }"), UnknownTools::Deny);
-    assert_eq!(of("extends: strict"), UnknownTools::Deny);
+    assert_eq!(of("tools: { a: { commands: [make], aliases: [A] } }"), UnknownTools::Client);
+    assert_eq!(of("tools: { a: { commands: [make] }, b: {} }"), UnknownTools::Client);
+    assert_eq!(of("extends: strict"), UnknownTools::Client);
+    assert_eq!(of("tools: { a: {} }\nunknown_tools: deny"), UnknownTools::Deny);
 }
 
 #[test]
@@ -140,7 +141,8 @@ fn numbers(checker: &CompletionRequirement, found: &mut Vec<(u16, String)>) {
         }
         CompletionRequirement::Files(_)
         | CompletionRequirement::Custom { .. }
-        | CompletionRequirement::Clean => {}
+        | CompletionRequirement::Clean
+        | CompletionRequirement::DocsUpdated => {}
     }
 }
 

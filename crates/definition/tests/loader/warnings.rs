@@ -97,25 +97,45 @@ fn a_rule_with_its_own_effect_is_not_reported() {
 fn a_rule_that_can_never_match_is_reported() {
     let deny = "deny: No., examples: { deny: [x] }";
     let args = "deny: No., examples: { deny: [{ x: 1 }] }";
+    let last = |source: &str| warnings(source).lines().last().unwrap_or_default().to_owned();
+    let closed = "tools: { t: {} }\nunknown_tools: deny\n";
+    let on_write = rules(&[&format!("name: a, tool: Write, {args}")]);
     assert_eq!(
-        warnings(&format!(
-            "tools: {{ t: {{}} }}\n{}",
-            rules(&[&format!("name: a, tool: Write, {args}")])
-        )),
-        "f:3:22: `a` can never match: `Write` is not declared, so it is denied; add it to `tools`"
+        last(&format!("{closed}{on_write}")),
+        "f:4:22: `a` can never match: `Write` is not declared, so it is denied; add it to `tools`"
     );
+    let on_command = "rules: [ { name: a, command: x, deny: No., examples: { deny: [x] } } ]";
     assert_eq!(
-        warnings(
-            "tools: { t: {} }\nrules: [ { name: a, command: x, deny: No., examples: { deny: [x] } } ]"
-        ),
-        "f:2:10: `a` can never match: no tool of its kind is declared; add one to `tools`"
+        last(&format!("{closed}{on_command}")),
+        "f:3:10: `a` can never match: no tool of its kind is declared; add one to `tools`"
     );
+    // Where the tools of the client stay known, such rules match.
+    let open = "tools: { t: {} }\n";
+    assert_eq!(warnings(&format!("{open}{on_write}")), "");
+    assert_eq!(warnings(&format!("{open}{on_command}")), "");
     // If commands are recognised, tools that run command lines are allowed.
-    let tools = "tools: { t: {}, d: { commands: [make d] } }\npolicies: [ sequential_dependency: { d: [t] } ]";
+    let tools = "unknown_tools: deny\ntools: { t: {}, d: { commands: [make d] } }\npolicies: [ sequential_dependency: { d: [t] } ]";
+    let on_bash = rules(&[&format!("name: a, tool: Bash, {deny}")]);
+    assert!(!warnings(&format!("{tools}\n{on_bash}")).contains("can never match"));
+}
+
+#[test]
+fn a_closed_list_without_the_tools_of_agents_is_reported() {
+    let denied = |names: &str| {
+        format!(
+            "f:1:16: `unknown_tools: deny` denies every tool that `tools` does not declare, also \
+             those of the agent's client: {names}; declare the tools that the agent needs, or use \
+             `unknown_tools: client`"
+        )
+    };
     assert_eq!(
-        warnings(&format!("{tools}\n{}", rules(&[&format!("name: a, tool: Bash, {deny}")]))),
-        ""
+        warnings("unknown_tools: deny\ntools: { buy_ads: { kind: effect } }"),
+        denied("`Read`, `Edit`, `Write`, `Bash`, `Glob`, `Grep`, `Agent`, `Task`")
     );
+    let most = "tools: { Read: {}, Edit: {}, Write: {}, Bash: {}, Glob: {}, Grep: {} }";
+    assert_eq!(warnings(&format!("unknown_tools: deny\n{most}")), denied("`Agent`, `Task`"));
+    assert_eq!(warnings("tools: { buy_ads: { kind: effect } }"), "");
+    assert_eq!(warnings("unknown_tools: client\ntools: { buy_ads: { kind: effect } }"), "");
 }
 
 #[test]

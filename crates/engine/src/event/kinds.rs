@@ -43,6 +43,9 @@ pub struct SessionStarted {
     /// The role the agent acts in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
+    /// The command with which a person compacts the context in this client, such as `/compact`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compact_command: Option<String>,
 }
 
 /// The agent received a prompt.
@@ -69,6 +72,10 @@ pub struct ToolProposed {
     /// The directory the call works in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// Whether the client itself asks the person if the verdict is `ask`. The question then ends
+    /// with the call.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub asks_person: bool,
 }
 
 /// A tool call finished.
@@ -199,6 +206,18 @@ pub struct StopProposed {
     pub background: u64,
 }
 
+/// The adapter compared the workspace with an earlier state, because a program ran whose calls no
+/// guard sees, and files differ.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct WorkspaceChanged {
+    /// The files that differ, at most `CHANGED_FILES_MAX` of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// Whether more files differ, or may differ.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub more: bool,
+}
+
 /// A validation-first attempt began.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct AttemptStarted {
@@ -295,7 +314,7 @@ macro_rules! into_kind {
 
 into_kind! {
     SessionStarted PromptSubmitted ToolProposed ToolFinished PlanProposed OutputProposed
-    UsageReported CompactionFinished IterationEnded StopProposed AttemptStarted AttemptStage
+    UsageReported CompactionFinished IterationEnded WorkspaceChanged StopProposed AttemptStarted AttemptStage
     AttemptEnded AdvisorAnswered ModelChanged Control SessionEnded
 }
 

@@ -43,6 +43,8 @@ words! {
         Commit = "commit",
         /// They are undone.
         Rollback = "rollback",
+        /// They are undone, except for effects in the workspace that can't be undone.
+        PartialRollback = "partial_rollback",
         /// Neither: undoing them failed, so nothing more may run.
         Stuck = "stuck",
     }
@@ -70,6 +72,8 @@ words! {
         Grant = "grant",
         /// Refuse exactly one call.
         Refuse = "refuse",
+        /// End the question about a call that the client asked about, and any grant for the call.
+        Withdraw = "withdraw",
         /// Switch the guard off for a while.
         Off = "off",
         /// Use the changed definition.
@@ -178,7 +182,7 @@ impl Default for ChangeReason {
 impl ControlAction {
     /// Whether this action can only restrict the session. Anyone may send it, including the agent.
     pub fn only_restricts(self) -> bool {
-        matches!(self, Self::Stop | Self::Pause | Self::Refuse)
+        matches!(self, Self::Stop | Self::Pause | Self::Refuse | Self::Withdraw)
     }
 }
 

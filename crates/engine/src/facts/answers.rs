@@ -6,8 +6,9 @@ use alloc::string::String;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CheckFact, DefinitionFact, Facts, FeedbackFact, FileFact, GitFact, PinsFact, PolicyFact, Query,
-    ReloadFact, TrackedFile, VerificationFact, WatchedFact,
+    CheckFact, DefinitionFact, Facts, FeedbackFact, FileChangeFact, FileFact, GitChangeFact,
+    GitFact, HookState, PinsFact, PolicyFact, Query, ReloadFact, TrackedFile, VerificationFact,
+    WatchedFact,
 };
 
 /// The answer to one [`Query`].
@@ -26,6 +27,12 @@ pub enum Fact {
     Git(GitFact),
     /// Answers [`Query::Ignored`].
     Ignored(bool),
+    /// Answers [`Query::GitChange`].
+    GitChange(GitChangeFact),
+    /// Answers [`Query::Hook`].
+    Hook(HookState),
+    /// Answers [`Query::FileChanges`].
+    FileChanges(BTreeMap<String, FileChangeFact>),
     /// Answers [`Query::Verification`].
     Verification(VerificationFact),
     /// Answers [`Query::Feedback`].
@@ -63,6 +70,9 @@ impl Query {
             Self::Changed { .. } => "changed",
             Self::Git { .. } => "git",
             Self::Ignored { .. } => "ignored",
+            Self::GitChange { .. } => "git_change",
+            Self::Hook { .. } => "hook",
+            Self::FileChanges { .. } => "file_changes",
             Self::Verification { .. } => "verification",
             Self::Feedback { .. } => "feedback",
             Self::PolicyCheck { .. } => "policy_check",
@@ -86,6 +96,9 @@ impl Fact {
             Self::Changed(_) => "changed",
             Self::Git(_) => "git",
             Self::Ignored(_) => "ignored",
+            Self::GitChange(_) => "git_change",
+            Self::Hook(_) => "hook",
+            Self::FileChanges(_) => "file_changes",
             Self::Verification(_) => "verification",
             Self::Feedback(_) => "feedback",
             Self::Policy(_) => "policy",
@@ -122,6 +135,19 @@ impl Facts {
             (Query::Ignored { path }, Fact::Ignored(ignored)) => {
                 self.ignored.insert(path.clone(), ignored);
             }
+            (Query::GitChange { command, files, .. }, Fact::GitChange(fact))
+                if concerns_only(&fact, files) =>
+            {
+                self.git_changes.insert(*command, fact);
+            }
+            (Query::Hook { path }, Fact::Hook(state)) => {
+                self.hooks.insert(path.clone(), state);
+            }
+            (Query::FileChanges { files }, Fact::FileChanges(found))
+                if found.keys().all(|path| files.iter().any(|file| file.path == *path)) =>
+            {
+                self.file_changes = Some(found);
+            }
             (Query::Verification { run, .. }, Fact::Verification(fact)) => {
                 self.verifications.insert(*run, fact);
             }
@@ -155,6 +181,13 @@ impl Facts {
             Query::Protect { .. } => Some(Fact::Protect(self.protects.clone().unwrap_or_default())),
             Query::Git { dir } => self.git.get(dir).cloned().map(Fact::Git),
             Query::Ignored { path } => self.ignored.get(path).copied().map(Fact::Ignored),
+            Query::GitChange { command, .. } => {
+                self.git_changes.get(command).cloned().map(Fact::GitChange)
+            }
+            Query::Hook { path } => self.hooks.get(path).copied().map(Fact::Hook),
+            Query::FileChanges { .. } => {
+                Some(Fact::FileChanges(self.file_changes.clone().unwrap_or_default()))
+            }
             Query::Verification { run, .. } => {
                 self.verifications.get(run).cloned().map(Fact::Verification)
             }
@@ -176,6 +209,14 @@ impl Facts {
 /// Whether all paths of an answer are among the files that were queried.
 fn are_among<T>(found: &BTreeMap<String, T>, asked: &[TrackedFile]) -> bool {
     found.keys().all(|path| asked.iter().any(|file| file.path == *path))
+}
+
+/// Whether all files of an answer of git are among the files that were queried.
+fn concerns_only(fact: &GitChangeFact, asked: &[String]) -> bool {
+    match fact {
+        GitChangeFact::Unknown => true,
+        GitChangeFact::Known { files } => files.keys().all(|path| asked.contains(path)),
+    }
 }
 
 #[cfg(test)]

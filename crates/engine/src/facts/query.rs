@@ -7,7 +7,7 @@ use core::ops::Not;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Facts, FileFact, QUERIES_MAX};
+use super::{ChangedFile, Facts, FileFact, GitChange, QUERIES_MAX};
 use crate::time::Timestamp;
 
 /// A question that the engine asks before it can decide. Its answer is a [`Fact`](super::Fact).
@@ -43,6 +43,28 @@ pub enum Query {
     Ignored {
         /// The canonical path.
         path: String,
+    },
+    /// What would a git command do to these files? The runtime only asks git, and runs nothing that
+    /// the repository names.
+    GitChange {
+        /// The number of the command in the command line.
+        command: u32,
+        /// The directory in which it runs: a canonical path as in [`Query::File`].
+        dir: String,
+        /// What the command does.
+        change: GitChange,
+        /// The canonical paths of the files.
+        files: Vec<String>,
+    },
+    /// Do these settings of a client start the guard?
+    Hook {
+        /// The canonical path of the file.
+        path: String,
+    },
+    /// How did these protected files change during a call?
+    FileChanges {
+        /// The files.
+        files: Vec<ChangedFile>,
     },
     /// What is the state of a verification by command? If it is not running, the runtime starts it.
     /// It then continues in the background.
@@ -119,18 +141,29 @@ pub struct FileDetails {
     /// The contents: their fingerprint and the number of lines.
     #[serde(default, skip_serializing_if = "Not::not")]
     pub contents: bool,
+    /// Whether it declares tests; see [`FileFact::declares_tests`].
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub declares_tests: bool,
 }
 
 impl FileDetails {
     /// The details that a fact contains.
     pub fn contained_in(fact: &FileFact) -> Self {
-        Self { json: fact.json.is_some(), contents: fact.digest.is_some() }
+        Self {
+            json: fact.json.is_some(),
+            contents: fact.digest.is_some(),
+            declares_tests: fact.declares_tests.is_some(),
+        }
     }
 
     /// The details of both.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
-        Self { json: self.json || other.json, contents: self.contents || other.contents }
+        Self {
+            json: self.json || other.json,
+            contents: self.contents || other.contents,
+            declares_tests: self.declares_tests || other.declares_tests,
+        }
     }
 }
 

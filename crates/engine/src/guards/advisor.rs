@@ -1,8 +1,10 @@
 //! The advisor guard: a second model advises an agent whose session is stuck.
 //!
-//! The runtime asks the advisor and reports its answer as an event. An instruction reaches the
-//! agent as feedback and ends the pause, as if a person had cleared the blocker. Every question
-//! spends the budget, whether the advisor answered or not.
+//! The runtime asks the models of the advisor one after the other, until one gives an instruction,
+//! and reports each answer as an event. An instruction reaches the agent as feedback and ends the
+//! pause, as if a person had cleared the blocker. A question spends the budget once, whichever of
+//! the models answered it, and also if no answer was of use. A model that could not be reached
+//! spends nothing.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -15,7 +17,8 @@ use serde_json::{Value, json};
 use super::{FoldInput, Guard, GuardAnswers, GuardInput, ViolationDraft};
 use crate::definition::Definition;
 use crate::event::{AdvisorAnswered, EventKind, Payload};
-use crate::state::{SessionState, text_prefix};
+use crate::model_choice::Advisor;
+use crate::state::{PauseCause, SessionState, text_prefix};
 use crate::verdict::{
     Decision, Feedback, GuardName, SafetyAction, SafetyEvent, SafetyKind, Severity, Verdict,
     Violation, ViolationClass, ViolationSubtype, ViolationType,
@@ -34,6 +37,10 @@ pub(super) const DETAIL_BYTES_MAX: usize = 200;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AdvisorUsage {
     used: u32,
+    /// How many models were asked the current question.
+    models_asked: u32,
+    /// Whether one of them has answered it.
+    answered: bool,
 }
 
 /// The advisor budget as `jackline status` shows it.
@@ -46,6 +53,35 @@ pub struct AdvisorSummary {
 }
 
 impl AdvisorUsage {
+    /// Returns whether another question may be asked.
+    pub(crate) fn has_budget(self, definition: &Definition) -> bool {
+        definition.advisor.as_ref().is_some_and(|advisor| self.used < advisor.budget)
+    }
+
+    /// Returns the question that the next answer belongs to: the current one, until each model was
+    /// asked.
+    fn question(self, advisor: &Advisor) -> Self {
+        if usize::try_from(self.models_asked).is_ok_and(|asked| asked < advisor.models.len()) {
+            return self;
+        }
+        self.end_question()
+    }
+
+    fn end_question(self) -> Self {
+        Self { used: self.used, ..Self::default() }
+    }
+
+    /// Returns the usage after a model was asked.
+    fn after_answer(self, advisor: &Advisor, has_answered: bool) -> Self {
+        let question = self.question(advisor);
+        let is_first = has_answered && !question.answered;
+        Self {
+            used: question.used.saturating_add(u32::from(is_first)),
+            models_asked: question.models_asked.saturating_add(1),
+            answered: question.answered || has_answered,
+        }
+    }
+
     /// Returns the used budget, or `None` if the definition has no advisor.
     pub(crate) fn summary(self, definition: &Definition) -> Option<AdvisorSummary> {
         let advisor = definition.advisor.as_ref()?;
@@ -62,18 +98,23 @@ impl Guard for AdvisorGuard {
         else {
             return;
         };
-        let used = input.state.advised.used;
+        let usage = input.state.advised;
+        let after = input
+            .definition
+            .advisor
+            .as_ref()
+            .map_or(usage, |advisor| usage.after_answer(advisor, error.is_none()));
         let (spent, taken) = if let Some(violation) = check_answer(input) {
             // The violation is about the session, not a policy, so every mode enforces it.
             answers.add_enforced_violation(violation);
-            (used, SafetyAction::Refused)
+            (usage.used, SafetyAction::Refused)
         } else if let Some(advice) =
             instruction.as_ref().and_then(|text| build_feedback(input, text))
         {
             answers.feedback.push(advice);
-            (used.saturating_add(1), SafetyAction::InjectedInstruction)
+            (after.used, SafetyAction::InjectedInstruction)
         } else {
-            (used.saturating_add(1), SafetyAction::NoAnswer)
+            (after.used, SafetyAction::NoAnswer)
         };
         let budget = input.definition.advisor.as_ref().map(|advisor| advisor.budget);
         let shown = |detail: &str| json!(text_prefix(detail, DETAIL_BYTES_MAX));
@@ -93,10 +134,14 @@ impl Guard for AdvisorGuard {
 
     fn apply(&self, state: &mut SessionState, fold: FoldInput<'_>) {
         let record = fold.record;
-        if matches!(record.event.kind, EventKind::AdvisorAnswered(_))
+        if let EventKind::AdvisorAnswered(AdvisorAnswered { error, .. }) = &record.event.kind
+            && let Some(advisor) = &fold.definition.advisor
             && !has_violation_of(record.verdict, &GUARD)
         {
-            state.advised.used = state.advised.used.saturating_add(1);
+            state.advised = state.advised.after_answer(advisor, error.is_none());
+        }
+        if state.paused.is_none() {
+            state.advised = state.advised.end_question();
         }
     }
 }
@@ -166,12 +211,13 @@ fn check_answer(input: GuardInput<'_>) -> Option<ViolationDraft> {
             "a person can configure one with the definition key `advisor`",
         );
     };
-    if !input.is_stuck() {
+    if !input.stuck_cause().is_some_and(PauseCause::takes_advice) {
         let message = "no advisor is needed: this session is not stuck".to_string();
         return refuse(ViolationSubtype::NotStuck, message, "continue without an advisor");
     }
-    let (used, budget) = (input.state.advised.used, advisor.budget);
-    if used >= budget {
+    let question = input.state.advised.question(advisor);
+    let (used, budget) = (question.used, advisor.budget);
+    if used >= budget && !question.answered {
         let message =
             format!("the advisor budget is used up: {used} of {budget} questions were asked");
         return refuse(
@@ -195,7 +241,7 @@ fn build_feedback(input: GuardInput<'_>, instruction: &Payload) -> Option<Feedba
         observations: Vec::new(),
         suggestions: Vec::new(),
         timestamp: input.clock.now(),
-        call_index: input.state.invocations.proposed,
+        call_index: input.state.feedback_calls(),
         definition: input.definition.name.clone(),
     };
     let is_whole = matches!(instruction, Payload::Inline(_));

@@ -3,6 +3,9 @@
 //! The gate cannot block forever. It counts its own blocks, and when it has repeated the same text
 //! too often, the turn ends as `capped`, which never counts as done.
 
+mod check_problems;
+mod refused_stops;
+mod unrunnable;
 pub(crate) mod verification;
 
 use alloc::borrow::ToOwned;
@@ -12,26 +15,24 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::dirty::clean::{self, UncleanCode};
+use super::dirty::clean;
+use super::fallback::is_other_model;
 use super::limits::reached_hard_limit;
 use super::{FoldInput, Guard, GuardAnswers, GuardInput, ViolationDraft, context};
 use crate::event::{ControlAction, EventKind, StopProposed};
-use crate::facts::{CheckFact, Facts, FileDetails, FileFact, FileKind, Queries, Query};
+use crate::facts::{CheckFact, FileDetails, FileFact, FileKind, Queries, Query};
 use crate::state::{SessionState, TurnResult, short_hash};
 use crate::time::Timestamp;
 use crate::verdict::{
     BypassReason, CompletionResult, Decision, Feedback, GuardName, SafetyAction, SafetyEvent,
-    SafetyKind, Severity, ViolationClass, ViolationSubtype, ViolationType,
+    SafetyKind, Severity, ViolationClass,
 };
 
-/// How many paths a message names.
-const PATHS_SHOWN_MAX: usize = 3;
+use check_problems::{CheckProblems, DEFAULT_TEXT, UndecidedReason};
+pub(crate) use unrunnable::describe_unrunnable;
 
 /// The provider name of completion feedback, used where the check cannot block.
 const PROVIDER: &str = "Completion";
-
-/// The text for a checker that gives no reason.
-const DEFAULT_TEXT: &str = "The task is not complete yet.";
 
 /// What must be true before the agent may stop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,14 +62,16 @@ pub enum CompletionRequirement {
     },
     /// Changed code must be tested.
     Clean,
+    /// Documentation must be updated if code was changed.
+    DocsUpdated,
 }
 
 impl CompletionRequirement {
-    /// Returns whether this checker demands tests of changed code.
-    pub fn wants_clean(&self) -> bool {
+    /// Returns whether this checker depends on the dirty bits: on what the agent changed and tested.
+    pub fn uses_dirty_bits(&self) -> bool {
         match self {
-            Self::Clean => true,
-            Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::wants_clean),
+            Self::Clean | Self::DocsUpdated => true,
+            Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::uses_dirty_bits),
             Self::Files(_) | Self::Custom { .. } | Self::Command { .. } => false,
         }
     }
@@ -155,27 +158,22 @@ impl Guard for CompletionGuard {
             Some(ControlAction::Resume | ControlAction::Acknowledge | ControlAction::ClearBlocker)
         ) {
             state.turn.reset_blocks();
+            // A person may have repaired what a check needs, so that it has to run again.
+            state.work += 1;
         }
+        if is_other_model(record) {
+            state.turn.reset_blocks();
+        }
+        refused_stops::apply_iteration_end(state, fold);
         let EventKind::StopProposed(StopProposed { background: 0, .. }) = record.event.kind else {
             return;
         };
         if !record.event.actor.is_main() {
             return;
         }
-        if record.verdict.is_enforced(Decision::Deny) {
-            // A stop that only waits for a running check may repeat its text without reaching the
-            // cap.
-            let waits = record
-                .verdict
-                .violations
-                .iter()
-                .any(|v| v.subtype == ViolationSubtype::VerificationRunning);
-            if let Some(CompletionResult::Incomplete { feedback, .. }) = &record.verdict.completion
-            {
-                let text = (!waits).then(|| short_hash(feedback));
-                state.turn.count_block(text, state.epoch);
-                state.turn.remember_missing(feedback);
-            }
+        let is_refused = record.verdict.has_enforced_violation_of(&GuardName::Completion);
+        if is_refused || record.verdict.is_enforced(Decision::Deny) {
+            refused_stops::apply_refused_stop(state, record);
             return;
         }
         state.turn.missing = None;
@@ -224,10 +222,29 @@ fn report_incomplete(input: GuardInput<'_>, problems: &CheckProblems, answers: &
         (problems.paths(), problems.text(), problems.violation_kind());
     let turn = &input.state.turn;
     let cap = input.definition.completion_cap;
+    let is_repeated = turn.last_block.is_some_and(|(block, _)| block == short_hash(&text));
     let same = turn.same_blocks >= cap.same
         && turn.last_block == Some((short_hash(&text), input.state.epoch));
+    // A supervised run waits for a running check, so such a stop does not count.
+    let waits = problems.is_waiting() && input.state.spent.supervised;
+    let is_capped = !waits && (same || turn.blocks >= cap.blocks);
     match input.event.kind {
-        EventKind::StopProposed(_) if same || turn.blocks >= cap.blocks => {
+        EventKind::StopProposed(_)
+            if refused_stops::pause_stuck_agent(input, problems, is_capped, answers) =>
+        {
+            log_unclean(input, problems, SafetyAction::ContinuedMonitoring, answers);
+            answers.completion = Some(CompletionResult::Incomplete { missing, feedback: text });
+        }
+        // The agent was told once. Only a person can do more, so a further block would not help.
+        EventKind::StopProposed(_) if is_repeated && problems.waits_only_for_trust() => {
+            answers.completion = Some(CompletionResult::Unverified { reason: text });
+        }
+        EventKind::StopProposed(_) if turn.unrunnable_blocks > 0 && problems.is_unrunnable() => {
+            // The agent was told, and can't repair it.
+            log_unclean(input, problems, SafetyAction::ContinuedMonitoring, answers);
+            answers.completion = Some(CompletionResult::Unverified { reason: text });
+        }
+        EventKind::StopProposed(_) if is_capped => {
             log_unclean(input, problems, SafetyAction::ContinuedMonitoring, answers);
             answers.completion =
                 Some(CompletionResult::Capped { rounds: turn.blocks, feedback: text });
@@ -261,7 +278,7 @@ fn report_incomplete(input: GuardInput<'_>, problems: &CheckProblems, answers: &
                 observations: Vec::new(),
                 suggestions: Vec::from(["Finish the task before you stop.".to_string()]),
                 timestamp: input.clock.now(),
-                call_index: input.state.invocations.proposed,
+                call_index: input.state.feedback_calls(),
                 definition: input.definition.name.clone(),
             });
             answers.completion = Some(CompletionResult::Incomplete { missing, feedback: text });
@@ -277,7 +294,7 @@ fn log_unclean(
     action: SafetyAction,
     answers: &mut GuardAnswers,
 ) {
-    if let Some(unclean) = &problems.unclean {
+    if let Some(unclean) = problems.unclean.first() {
         answers.safety.push(SafetyEvent {
             timestamp: input.clock.now(),
             kind: SafetyKind::DirtyBitViolation,
@@ -293,131 +310,6 @@ enum CheckResult {
     Incomplete(CheckProblems),
 }
 
-/// All problems, in the order of the definition.
-#[derive(Default)]
-struct CheckProblems {
-    /// Files that do not exist.
-    missing: Vec<String>,
-    /// Files that exist but are wrong, each with its problem.
-    invalid: Vec<(String, String)>,
-    /// Other problems, as full sentences.
-    sentences: Vec<String>,
-    /// Why a checker has no result, if one has none.
-    undecided: Option<UndecidedReason>,
-    /// What is wrong with the changed code.
-    unclean: Option<UncleanCode>,
-}
-
-/// Why a checker has no result.
-#[derive(Clone, Copy)]
-enum UndecidedReason {
-    /// The checker failed to run.
-    Broken,
-    /// The check is still running.
-    Running,
-    /// A person has not allowed the command to run.
-    Untrusted,
-}
-
-impl CheckProblems {
-    fn is_empty(&self) -> bool {
-        self.missing.is_empty()
-            && self.invalid.is_empty()
-            && self.sentences.is_empty()
-            && self.unclean.is_none()
-    }
-
-    fn merge(&mut self, mut other: Self) {
-        self.missing.append(&mut other.missing);
-        self.invalid.append(&mut other.invalid);
-        self.sentences.append(&mut other.sentences);
-        self.undecided = self.undecided.or(other.undecided);
-        self.unclean = self.unclean.take().or(other.unclean);
-    }
-
-    fn paths(&self) -> Vec<String> {
-        self.missing.iter().chain(self.invalid.iter().map(|(path, _)| path)).cloned().collect()
-    }
-
-    fn violation_kind(&self) -> (ViolationType, ViolationSubtype) {
-        if !self.missing.is_empty() {
-            (ViolationType::TaskIncomplete, ViolationSubtype::MissingFiles)
-        } else if !self.invalid.is_empty() {
-            (ViolationType::TaskIncomplete, ViolationSubtype::WrongFiles)
-        } else {
-            match (self.undecided, &self.unclean) {
-                (Some(UndecidedReason::Broken), _) => {
-                    (ViolationType::GuardFault, ViolationSubtype::CheckerBroken)
-                }
-                (Some(UndecidedReason::Running), _) => {
-                    (ViolationType::TaskIncomplete, ViolationSubtype::VerificationRunning)
-                }
-                (Some(UndecidedReason::Untrusted), _) => {
-                    (ViolationType::TaskIncomplete, ViolationSubtype::UntrustedCommand)
-                }
-                (None, Some(unclean)) if self.sentences.is_empty() => {
-                    (ViolationType::TaskIncomplete, unclean.subtype())
-                }
-                (None, _) => (ViolationType::TaskIncomplete, ViolationSubtype::Checker),
-            }
-        }
-    }
-
-    /// Returns what to do about the problems.
-    fn correction(&self) -> String {
-        let text = match self.undecided {
-            Some(UndecidedReason::Running) => "wait a moment, then stop again",
-            Some(UndecidedReason::Untrusted) => {
-                "tell the person: only they can allow this command, with `jackline trust`"
-            }
-            Some(UndecidedReason::Broken) => {
-                "tell the person: they can fix it, or turn the guard off for a while with \
-                 `jackline off --for 30m --why …`"
-            }
-            None => match self.unclean.as_ref().and_then(|unclean| unclean.command.as_ref()) {
-                Some(command) => return format!("run `{command}`, then stop"),
-                None => "finish the task, then stop",
-            },
-        };
-        text.to_string()
-    }
-
-    /// Returns the text for the agent. It names at most three paths and counts the rest.
-    fn text(&self) -> String {
-        let mut sentences = Vec::new();
-        if let Some(first) = self.missing.first() {
-            sentences.push(if self.missing.len() == 1 {
-                format!("The required file `{first}` is missing.")
-            } else {
-                let shown: Vec<String> = self
-                    .missing
-                    .iter()
-                    .take(PATHS_SHOWN_MAX)
-                    .map(|path| format!("`{path}`"))
-                    .collect();
-                let more = if self.missing.len() > PATHS_SHOWN_MAX { ", …" } else { "" };
-                format!(
-                    "{} required files are missing: {}{more}.",
-                    self.missing.len(),
-                    shown.join(", ")
-                )
-            });
-        }
-        let room = PATHS_SHOWN_MAX.saturating_sub(self.missing.len());
-        sentences
-            .extend(self.invalid.iter().take(room).map(|(path, what)| format!("`{path}` {what}.")));
-        match self.invalid.len().saturating_sub(room) {
-            0 => {}
-            1 => sentences.push("1 more file does not meet its requirements.".to_string()),
-            more => sentences.push(format!("{more} more files do not meet their requirements.")),
-        }
-        sentences.extend(self.sentences.iter().cloned());
-        sentences.extend(self.unclean.as_ref().map(UncleanCode::text));
-        let text = sentences.join(" ");
-        if text.is_empty() { DEFAULT_TEXT.to_string() } else { text }
-    }
-}
-
 /// Asks for the facts that a checker needs. Costly facts are asked for only if the cheap ones do
 /// not decide the result.
 fn ask_facts(checker: &CompletionRequirement, input: GuardInput<'_>, queries: &mut Queries) {
@@ -431,7 +323,7 @@ fn ask_facts(checker: &CompletionRequirement, input: GuardInput<'_>, queries: &m
                     file.json && file_fact.kind == FileKind::File && file_fact.json.is_none()
                 });
                 if open {
-                    let wants = FileDetails { json: file.json, contents: false };
+                    let wants = FileDetails { json: file.json, ..FileDetails::default() };
                     queries.ask(Query::File { path: file.path.clone(), wants });
                 }
             }
@@ -444,7 +336,7 @@ fn ask_facts(checker: &CompletionRequirement, input: GuardInput<'_>, queries: &m
         CompletionRequirement::Command { number, line, timeout_seconds, trusted: true } => {
             verification::ask_run(*number, line, *timeout_seconds, input, queries);
         }
-        CompletionRequirement::Command { .. } => {}
+        CompletionRequirement::Command { .. } | CompletionRequirement::DocsUpdated => {}
         CompletionRequirement::Clean => clean::ask_project_files(input, queries),
         CompletionRequirement::All(parts) | CompletionRequirement::Any(parts) => {
             let (costly, cheap): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.is_costly());
@@ -469,7 +361,7 @@ fn ask_facts(checker: &CompletionRequirement, input: GuardInput<'_>, queries: &m
 impl CompletionRequirement {
     fn is_costly(&self) -> bool {
         match self {
-            Self::Files(_) | Self::Clean => false,
+            Self::Files(_) | Self::Clean | Self::DocsUpdated => false,
             Self::Custom { .. } | Self::Command { .. } => true,
             Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::is_costly),
         }
@@ -478,18 +370,17 @@ impl CompletionRequirement {
 
 fn evaluate(checker: &CompletionRequirement, input: GuardInput<'_>) -> CheckResult {
     let problems = match checker {
-        CompletionRequirement::Files(files) => {
-            check_files(files, input.facts, input.clock.started())
-        }
+        CompletionRequirement::Files(files) => check_files(files, input),
         CompletionRequirement::Custom { name } => {
             check_custom(input.facts.checkers.get(name), name)
         }
         CompletionRequirement::Command { number, line, trusted, .. } => {
             verification::check_run(*number, line, *trusted, input)
         }
-        CompletionRequirement::Clean => {
-            CheckProblems { unclean: clean::check_tests(input), ..CheckProblems::default() }
-        }
+        CompletionRequirement::Clean | CompletionRequirement::DocsUpdated => CheckProblems {
+            unclean: clean::find_unclean(checker, input),
+            ..CheckProblems::default()
+        },
         CompletionRequirement::All(parts) => {
             let (costly, cheap): (Vec<_>, Vec<_>) = parts.iter().partition(|part| part.is_costly());
             let mut problems = collect_problems(&cheap, input);
@@ -521,7 +412,8 @@ fn collect_problems(parts: &[&CompletionRequirement], input: GuardInput<'_>) -> 
     problems
 }
 
-fn check_files(files: &[RequiredFile], facts: &Facts, started: Timestamp) -> CheckProblems {
+fn check_files(files: &[RequiredFile], input: GuardInput<'_>) -> CheckProblems {
+    let (facts, started) = (input.facts, input.clock.started());
     let mut problems = CheckProblems::default();
     let has_no_workspace = files.iter().any(|file| {
         facts.files.get(&file.path).is_some_and(|fact| fact.kind == FileKind::NoFilesystem)
@@ -537,14 +429,15 @@ fn check_files(files: &[RequiredFile], facts: &Facts, started: Timestamp) -> Che
     for file in files {
         match facts.files.get(&file.path) {
             Some(FileFact { kind: FileKind::Missing, .. }) => {
-                problems.missing.push(file.path.clone());
+                problems.missing.push(input.place.resolve_path(&file.path, "."));
             }
             fact => {
                 let wrong = fact.map_or_else(
                     || Some("could not be checked".to_owned()),
                     |fact| file_problem(file, fact, started),
                 );
-                problems.invalid.extend(wrong.map(|what| (file.path.clone(), what)));
+                let path = || input.place.resolve_path(&file.path, ".");
+                problems.invalid.extend(wrong.map(|what| (path(), what)));
             }
         }
     }
@@ -586,10 +479,9 @@ fn check_custom(fact: Option<&CheckFact>, name: &str) -> CheckProblems {
         }
         None => format!("The guard is broken, not the work: checker `{name}` gave no answer."),
     };
-    let unsaid = (!answered).then_some(UndecidedReason::Broken);
-    CheckProblems {
-        sentences: Vec::from([sentence]),
-        undecided: unsaid,
-        ..CheckProblems::default()
+    if answered {
+        CheckProblems::failed(sentence)
+    } else {
+        CheckProblems::undecided(UndecidedReason::Broken, sentence)
     }
 }

@@ -20,15 +20,17 @@ use serde_json::Value;
 pub(crate) use fill::ContextFill;
 use fill::{ContextEvent, ContextStatus};
 
+use super::fallback::is_other_model;
 use super::{FoldInput, Guard, GuardAnswers, GuardInput, ViolationDraft};
 use crate::definition::Definition;
 use crate::event::{CompactionFinished, Event, EventKind, SessionStarted, ToolFinished};
 use crate::proposal::{Proposal, ProposedRun};
-use crate::state::{SessionState, UsageReport, text_prefix};
+use crate::state::{PauseCause, PauseState, SessionState, UsageReport, text_prefix};
+use crate::time::Timestamp;
 use crate::verdict::{
     ContextGate, ContextLevel, Decision, Feedback, FeedbackObservation, GuardName, SafetyAction,
-    SafetyEvent, SafetyKind, SessionStop, Severity, StopCode, StopDetail, ViolationClass,
-    ViolationSubtype, ViolationType,
+    SafetyEvent, SafetyKind, SessionStop, Severity, StopCode, StopDetail, Violation,
+    ViolationClass, ViolationSubtype, ViolationType,
 };
 
 /// The provider name of feedback from this gate.
@@ -51,6 +53,12 @@ const READ_PROGRAMS: [&str; 6] = ["cat", "head", "tail", "nl", "sed", "wc"];
 /// calls would leave them stuck.
 const COMPACTING_CLIENTS: [&str; 2] = ["run", "stdio"];
 
+/// How many bytes of a client's command for a compaction are stored.
+const COMPACT_COMMAND_BYTES_MAX: usize = 64;
+
+/// The client that compacts by starting a new conversation with the briefing.
+const RESTARTING_CLIENT: &str = "run";
+
 /// How many bytes of a model name are stored.
 const MODEL_BYTES_MAX: usize = 64;
 
@@ -69,6 +77,21 @@ pub struct ContextThresholds {
     pub min_freed_pct: u8,
     /// This many ineffective compactions in a row stop the session.
     pub ineffective_max: u32,
+    /// Without usage records, this many lines of output count as 70 % of the context.
+    #[serde(default = "default_estimate_lines")]
+    pub estimate_lines: u32,
+    /// How often in a row a full conversation of a supervised run is restarted without new work.
+    /// The engine does not read it.
+    #[serde(default = "default_restarts_max")]
+    pub restarts_max: u32,
+}
+
+fn default_estimate_lines() -> u32 {
+    500
+}
+
+fn default_restarts_max() -> u32 {
+    2
 }
 
 impl Default for ContextThresholds {
@@ -80,6 +103,8 @@ impl Default for ContextThresholds {
             block: 85,
             min_freed_pct: 20,
             ineffective_max: 2,
+            estimate_lines: default_estimate_lines(),
+            restarts_max: default_restarts_max(),
         }
     }
 }
@@ -89,10 +114,16 @@ impl Default for ContextThresholds {
 pub(crate) struct HostAgent {
     /// Whether the context can be compacted from outside. `None` until the client has named itself.
     can_compact: Option<bool>,
+    /// The command with which a person compacts the context in this client.
+    compact_command: Option<String>,
     /// The main agent's model.
     pub(crate) model: Option<String>,
     /// Whether the context was compacted since the agent last started.
     compacted: bool,
+    /// Whether a compaction starts a new conversation with the briefing.
+    restarts: bool,
+    /// When the main agent's context was last compacted.
+    pub(crate) last_compaction: Option<Timestamp>,
 }
 
 /// Returns whether a stop is allowed because the context is full and only the agent itself can
@@ -114,10 +145,10 @@ impl Guard for ContextGuard {
             fill.clone().after(context_event(input.state, input.definition, input.event), settings);
         let now = next.status(settings, compacts);
         if next.ineffective > fill.ineffective && next.ineffective >= settings.ineffective_max {
-            stop_ineffective_compactions(next.ineffective, answers);
             let mut details = safety_details(input, &now, settings);
             details.insert("ineffective".to_string(), next.ineffective.into());
-            log_action(input, details, SafetyAction::Stopped, answers);
+            let action = end_ineffective_compactions(input, next.ineffective, answers);
+            log_action(input, details, action, answers);
         }
         match &input.event.kind {
             EventKind::UsageReported(_) => {
@@ -151,7 +182,20 @@ impl Guard for ContextGuard {
                     }
                 }
             }
-            EventKind::CompactionFinished(_) => briefing::send_briefing(input, &now, answers),
+            EventKind::CompactionFinished(_) => {
+                if fill.briefed {
+                    // The details describe the full context, before the compaction.
+                    let full = fill.status(settings, compacts);
+                    let restarts = input.state.host.restarts && input.event.actor.is_main();
+                    let action = if restarts {
+                        SafetyAction::RestartedSession
+                    } else {
+                        SafetyAction::Compacted
+                    };
+                    log_action(input, safety_details(input, &full, settings), action, answers);
+                }
+                briefing::send_briefing(input, &now, answers);
+            }
             EventKind::SessionStarted(_)
                 if input.event.actor.is_main() && input.state.host.compacted =>
             {
@@ -163,8 +207,21 @@ impl Guard for ContextGuard {
 
     fn apply(&self, state: &mut SessionState, fold: FoldInput<'_>) {
         let record = fold.record;
-        state.host.apply(&record.event.kind, record.event.actor.is_main());
+        let now = state.clock.now();
+        state.host.apply(&record.event.kind, record.event.actor.is_main(), now);
+        if is_other_model(record) {
+            // The next usage record is about the window of another model.
+            state.actors.set_fill(&record.event.actor, ContextFill::default());
+        }
         let Some(settings) = fold.definition.context else { return };
+        let is_pause = |it: &&Violation| it.enforced && it.decision == Decision::Pause;
+        let mut violations = record.verdict.violations.iter().filter(is_pause);
+        if let Some(violation) = violations.find(|it| it.guard == GuardName::Context)
+            && state.paused.is_none()
+        {
+            let why = violation.message.clone();
+            state.paused = Some(PauseState::by_guard(PauseCause::Context, why));
+        }
         let fill = state.actors.fill(&record.event.actor);
         let mut next = fill.after(context_event(state, fold.definition, record.event), settings);
         let level = next.status(settings, state.host.can_compact()).level;
@@ -186,12 +243,24 @@ impl HostAgent {
         self.can_compact.unwrap_or(false)
     }
 
-    fn apply(&mut self, kind: &EventKind, main: bool) {
+    /// Returns the advice to compact the context, with the client's own command if it has one. The
+    /// agent cannot run such a command; only the person can.
+    fn advise_compaction(&self, advice: &str) -> String {
+        match &self.compact_command {
+            Some(command) => format!("{advice}: ask the person to enter `{command}`."),
+            None => format!("{advice}."),
+        }
+    }
+
+    fn apply(&mut self, kind: &EventKind, main: bool, now: Timestamp) {
         match kind {
-            EventKind::SessionStarted(SessionStarted { client, model, .. }) if main => {
+            EventKind::SessionStarted(SessionStarted {
+                client, model, compact_command, ..
+            }) if main => {
                 match client {
                     Some(client) => {
                         self.can_compact = Some(COMPACTING_CLIENTS.contains(&client.as_str()));
+                        self.restarts = client == RESTARTING_CLIENT;
                     }
                     // Clients that compact themselves send their name. A client without a name runs
                     // the agent itself.
@@ -199,12 +268,18 @@ impl HostAgent {
                         self.can_compact.get_or_insert(true);
                     }
                 }
+                let command = compact_command.as_deref();
+                self.compact_command =
+                    command.map(|it| text_prefix(it, COMPACT_COMMAND_BYTES_MAX).to_string());
                 if let Some(model) = model {
                     self.model = Some(text_prefix(model, MODEL_BYTES_MAX).to_string());
                 }
                 self.compacted = false;
             }
-            EventKind::CompactionFinished(_) if main => self.compacted = true,
+            EventKind::CompactionFinished(_) if main => {
+                self.compacted = true;
+                self.last_compaction = Some(now);
+            }
             _ => {}
         }
     }
@@ -289,27 +364,33 @@ fn warn_agent(
     if !fill.should_report(now.level) {
         return;
     }
-    let (severity, summary, suggestion) = match now.level {
+    let (severity, summary, suggestions) = match now.level {
         ContextLevel::Ok => return,
         ContextLevel::Unknown => (
             Severity::Caution,
             "Jackline cannot tell how full the context is: the context window of this model is \
              unknown."
                 .to_string(),
-            "Tell the person to set `context.window` in the definition.",
+            Vec::from(["Tell the person to set `context.window` in the definition.".to_string()]),
         ),
         ContextLevel::Warn => (
             Severity::Warning,
             format!("{}.", now.in_words()),
-            "Finish the current work, and read only short excerpts.",
+            Vec::from([
+                "Finish the current work, and read only short excerpts.".to_string(),
+                input.state.host.advise_compaction("Compact the context soon"),
+            ]),
         ),
         ContextLevel::Compact | ContextLevel::Block => (
             Severity::Warning,
             format!("{}. A briefing was written to `{BRIEFING_PATH}`.", now.in_words()),
-            "Compact the context now, then continue from the briefing.",
+            Vec::from([
+                input.state.host.advise_compaction("Compact the context now"),
+                "Then continue from the briefing.".to_string(),
+            ]),
         ),
     };
-    answers.feedback.push(build_feedback(input, PROVIDER, severity, summary, &[suggestion]));
+    answers.feedback.push(build_feedback(input, PROVIDER, severity, summary, suggestions));
     answers.context_gate = Some(now.gate());
 }
 
@@ -352,25 +433,37 @@ fn is_compaction_or_briefing_read(proposal: Option<&Proposal<'_>>) -> bool {
     proposal.tool.name == COMPACT_TOOL || (reads_briefing && only_shows)
 }
 
-/// Stops a session whose compactions free too little.
-fn stop_ineffective_compactions(times: u32, answers: &mut GuardAnswers) {
-    answers.stop.get_or_insert_with(|| {
-        SessionStop::with_code(StopCode::SystemError).with_detail(StopDetail::Compaction)
-    });
+/// Stops a session whose compactions free too little. A supervised run is paused instead if another
+/// model can take over.
+fn end_ineffective_compactions(
+    input: GuardInput<'_>,
+    times: u32,
+    answers: &mut GuardAnswers,
+) -> SafetyAction {
+    let state = input.state;
+    let pauses = state.spent.supervised && state.has_next_model(input.definition);
+    let (class, decision, action, correction) = if pauses {
+        let correction = "end the turn; another model continues the work";
+        (ViolationClass::Recoverable, Decision::Pause, SafetyAction::Paused, correction)
+    } else {
+        answers.stop.get_or_insert_with(|| {
+            SessionStop::with_code(StopCode::SystemError).with_detail(StopDetail::Compaction)
+        });
+        let correction = "a person can start a new session from the briefing, or reopen this one \
+                          with `jackline reset`";
+        (ViolationClass::Terminal, Decision::Stop, SafetyAction::Stopped, correction)
+    };
     answers.add_violation(ViolationDraft {
         guard: GuardName::Context,
         kind: ViolationType::Context,
         subtype: ViolationSubtype::CompactionIneffective,
-        class: ViolationClass::Terminal,
-        decision: Decision::Stop,
+        class,
+        decision,
         message: format!("{times} compactions in a row freed too little"),
         location: Some("context.min_freed_pct".to_string()),
-        correction: Some(
-            "a person can start a new session from the briefing, or reopen this one with \
-             `jackline reset`"
-                .to_string(),
-        ),
+        correction: Some(correction.to_string()),
     });
+    action
 }
 
 fn build_feedback(
@@ -378,16 +471,16 @@ fn build_feedback(
     provider: &str,
     severity: Severity,
     summary: String,
-    suggestions: &[&str],
+    suggestions: Vec<String>,
 ) -> Feedback {
     Feedback {
         provider: provider.to_string(),
         severity,
         summary,
         observations: Vec::<FeedbackObservation>::new(),
-        suggestions: suggestions.iter().map(ToString::to_string).collect(),
+        suggestions,
         timestamp: input.clock.now(),
-        call_index: input.state.invocations.proposed,
+        call_index: input.state.feedback_calls(),
         definition: input.definition.name.clone(),
     }
 }

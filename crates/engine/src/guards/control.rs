@@ -8,8 +8,7 @@ use alloc::string::{String, ToString};
 
 use serde_json::Value;
 
-use super::completion::CompletionRequirement;
-use super::dirty::{DirtySummary, clean};
+use super::dirty::{DirtySummary, TestsPassing, clean};
 use super::limits::iterations;
 use super::{Guard, GuardAnswers, GuardInput, ViolationDraft, advisor, fallback};
 use crate::event::{Control, ControlAction, EventKind};
@@ -79,7 +78,9 @@ pub(crate) fn person_action(state: &SessionState, record: &Record<'_>) -> Option
         EventKind::Control(Control { action, .. }) => {
             (!is_refused(&record.verdict.violations)).then_some(*action)
         }
-        _ if advisor::has_injected_instruction(record.verdict) || fallback::is_takeover(record) => {
+        _ if advisor::has_injected_instruction(record.verdict)
+            || fallback::is_takeover(state, record) =>
+        {
             Some(ControlAction::ClearBlocker)
         }
         _ => removed_report(state, record.facts).and_then(ReportFile::resolved_by),
@@ -144,6 +145,7 @@ fn control_result(input: GuardInput<'_>, action: ControlAction) -> SafetyAction 
         ControlAction::ExpireConstraint => SafetyAction::ConstraintEnded,
         ControlAction::Grant => SafetyAction::Granted,
         ControlAction::Refuse => SafetyAction::Forbidden,
+        ControlAction::Withdraw => SafetyAction::Withdrawn,
         ControlAction::Off => SafetyAction::SwitchedOff,
         ControlAction::Reload => SafetyAction::Reloaded,
     }
@@ -181,6 +183,7 @@ fn check_control(input: GuardInput<'_>, action: ControlAction) -> Option<Control
         | ControlAction::ResetFailures
         | ControlAction::Grant
         | ControlAction::Refuse
+        | ControlAction::Withdraw
         | ControlAction::ExpireConstraint => None,
         // A person may pause on top of a pause that an advisor or an acknowledgement could end.
         // Only a person ends a person's pause.
@@ -235,19 +238,23 @@ fn consecutive_failures(input: GuardInput<'_>) -> u32 {
 
 /// Returns why there are no tests to skip, if there are none.
 fn check_skip_tests(input: GuardInput<'_>) -> Option<ControlRefusal> {
-    if !input.definition.completion.as_ref().is_some_and(CompletionRequirement::wants_clean) {
+    let demanded = input.definition.completion.as_ref();
+    let Some(demanded) = demanded.filter(|demanded| demanded.uses_dirty_bits()) else {
         return Some(ControlRefusal::no_effect(
             "the definition does not require tests".to_string(),
             "nothing to do; `completion: { clean: {} }` would require them",
         ));
-    }
-    if clean::check_tests(input).is_some() {
+    };
+    if !clean::find_unclean(demanded, input).is_empty() {
         return None;
     }
     let bits = input.state.dirty.summary();
     let message = match bits {
         DirtySummary { skipped: true, .. } => "the tests of the current code are already skipped",
-        DirtySummary { code_modified: true, .. } => "the current code was tested and passes",
+        DirtySummary { code_modified: true, tests_passing: TestsPassing::Yes, .. } => {
+            "the current code was tested and passes"
+        }
+        DirtySummary { code_modified: true, .. } => "the documentation was updated",
         _ => "no code was changed, so no tests are required",
     };
     Some(ControlRefusal::no_effect(message.to_string(), "nothing to do"))
@@ -270,13 +277,9 @@ fn refuse_not_waiting(input: GuardInput<'_>, what: &str) -> ControlRefusal {
         }
         Some(paused) => {
             let correction = match paused.cause {
-                PauseCause::Person | PauseCause::Protected => {
-                    "`jackline resume` continues the session"
-                }
-                PauseCause::Loop | PauseCause::NoProgress => {
-                    "`jackline clear` continues the session"
-                }
+                cause if cause.is_stuck() => "`jackline clear` continues the session",
                 PauseCause::Checkpoint => "`jackline ack` continues the session",
+                _ => "`jackline resume` continues the session",
             };
             ControlRefusal::no_effect(
                 format!("{what}: the session is paused by {}", describe_pause(paused)),

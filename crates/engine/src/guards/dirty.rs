@@ -14,11 +14,15 @@ use crate::words::words;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::hidden_changes::HiddenChange;
+use super::completion::describe_unrunnable;
 use super::progress::TestCounts;
 use super::{FoldInput, Guard, GuardAnswers, GuardInput};
 use crate::checks::{self, CallCheck, CheckKind};
 use crate::definition::Definition;
-use crate::event::{CallStatus, ControlAction, EventKind, ToolFinished};
+use crate::event::{
+    AttemptResult, CallStatus, ControlAction, EventKind, Payload, ToolFinished, WorkspaceChanged,
+};
+use crate::id::ActorId;
 use crate::observe::{BuildOutcome, ObservedResult, TestSummary, TestVerdict};
 use crate::proposal::Proposal;
 use crate::session_location::SessionLocation;
@@ -48,6 +52,19 @@ pub(crate) struct DirtyState {
     skipped: Option<u64>,
     /// The command that last ran the tests.
     command: Option<String>,
+    /// Why that command could not be run, if a program was missing.
+    unrunnable: Option<String>,
+    /// The moment after the last rollback. A test run that started before it may have tested files
+    /// that no longer exist.
+    undone: u64,
+}
+
+/// The bits that held before an attempt. A rollback restores them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct BitsBeforeAttempt {
+    code: Option<u64>,
+    docs: bool,
+    current_test_result: Option<TestedMoment>,
 }
 
 /// The latest test run with a usable result.
@@ -145,6 +162,60 @@ impl SessionState {
         self.dirty.docs |= docs;
     }
 
+    /// Returns the bits that a rollback of a new attempt restores. A call that still runs is no part
+    /// of the attempt, so its change counts as made before.
+    pub(crate) fn bits_before_attempt(&self) -> BitsBeforeAttempt {
+        let DirtyState { code, docs, current_test_result, .. } = self.dirty;
+        let mut open = self.in_flight.iter().filter(|call| !call.needs_approval());
+        let code = if open.any(InFlightCall::changes_code) { Some(self.moment()) } else { code };
+        BitsBeforeAttempt { code, docs, current_test_result }
+    }
+
+    /// Ends the bits of an attempt that was undone: the code is again as it was before. If not
+    /// everything was undone, a change that was seen in the attempt stays, and needs new tests. A
+    /// person's skip stays, too.
+    pub(crate) fn end_bits_of_attempt(&mut self, before: BitsBeforeAttempt, result: AttemptResult) {
+        let moment = self.moment();
+        if result == AttemptResult::PartialRollback && self.dirty.code != before.code {
+            self.record_change(true, false);
+            self.attempts.iter_mut().for_each(|outer| outer.bits.code = Some(moment));
+            return;
+        }
+        let BitsBeforeAttempt { code, docs, current_test_result } = before;
+        self.dirty = DirtyState {
+            code,
+            docs,
+            current_test_result,
+            undone: moment,
+            ..core::mem::take(&mut self.dirty)
+        };
+    }
+
+    /// Records a change that another actor made while attempts are open. Their rollback does not
+    /// undo it.
+    pub(crate) fn record_change_beside_attempts(
+        &mut self,
+        actor: &ActorId,
+        code: bool,
+        docs: bool,
+    ) {
+        let moment = self.moment();
+        for attempt in self.attempts.iter_mut().filter(|attempt| attempt.actor != *actor) {
+            if code {
+                attempt.bits.code = Some(moment);
+            }
+            attempt.bits.docs |= docs;
+        }
+    }
+
+    /// Records a change that the adapter found by comparing the workspace.
+    fn record_reported_change(&mut self, actor: &ActorId, code: bool, docs: bool) {
+        self.epoch += 1;
+        self.work += 1;
+        self.record_change(code, docs);
+        self.record_change_beside_attempts(actor, code, docs);
+    }
+
     /// Records a possible unseen change.
     pub(crate) fn record_possible_change(&mut self) {
         self.dirty.hidden = self.dirty.hidden.saturating_add(1);
@@ -157,6 +228,7 @@ impl DirtyState {
     pub(crate) fn reset(&mut self) {
         self.current_test_result = None;
         self.skipped = None;
+        self.unrunnable = None;
     }
 
     /// Returns the result of the tests of the current code, or `None` if none ran.
@@ -172,6 +244,10 @@ impl DirtyState {
     /// Records a test run. `moment` is what the run tested; `code` is the moment of the last code
     /// change, including changes by the run's own call.
     fn record_tests(&mut self, moment: u64, passing: TestsPassing, code: Option<u64>) {
+        if moment < self.undone {
+            return;
+        }
+        self.unrunnable = None;
         let previous =
             self.current_test_result.filter(|previous| previous.moment >= code.unwrap_or(0));
         let passing_now = match previous {
@@ -242,7 +318,9 @@ impl Guard for DirtyGuard {
                     state.dirty.command = Some(command);
                 }
             }
-            EventKind::ToolFinished(ToolFinished { status, exit_code, background, .. }) => {
+            EventKind::ToolFinished(ToolFinished {
+                status, exit_code, background, result, ..
+            }) => {
                 // The call is still open here: it is closed after all guards have seen the event.
                 let key = record.call_key(fold.definition);
                 let Some(call) = state.in_flight.find_mut(key) else { return };
@@ -253,8 +331,16 @@ impl Guard for DirtyGuard {
                     && !background
                 {
                     let call = ReturnedCall::of(call);
-                    record_returned_call(state, &call, end, record.facts.observed.result.as_ref());
+                    let observed = record.facts.observed.result.as_ref();
+                    match unrunnable_tests(&call, *exit_code, result.as_ref(), observed) {
+                        Some(why) => state.dirty.unrunnable = Some(why),
+                        None => record_returned_call(state, &call, end, observed),
+                    }
                 }
+            }
+            EventKind::WorkspaceChanged(WorkspaceChanged { files, more }) => {
+                let (code, docs) = paths::reported_changes(fold, files);
+                state.record_reported_change(&record.event.actor, code || *more, docs);
             }
             _ => {}
         }
@@ -277,6 +363,22 @@ impl ReturnedCall {
         let (mutates, changes_code) = (call.mutates(), call.changes_code());
         Self { bits: call.bits.clone(), epoch: call.epoch, mutates, changes_code }
     }
+}
+
+/// Returns why a call could not run its tests, if its shell did not find a program.
+fn unrunnable_tests(
+    call: &ReturnedCall,
+    exit_code: Option<i64>,
+    result: Option<&Payload>,
+    observed: Option<&ObservedResult>,
+) -> Option<String> {
+    let depends = |check: &CallCheck| check.proven || check.refuted;
+    let is_test = |check: &CallCheck| check.kind == CheckKind::Test && depends(check);
+    let have_run = observed.is_some_and(|result| result.tests.is_some());
+    if have_run || !call.bits.checks.iter().any(is_test) {
+        return None;
+    }
+    describe_unrunnable(exit_code?, result.map_or("", Payload::head))
 }
 
 /// Records what a finished call proves about its checks.

@@ -77,7 +77,7 @@ impl Guard for EffectGuard {
                 let Some(call) = state.in_flight.find(record.call_key(definition)) else { return };
                 let tool = definition.resolve_tool(&call.tool);
                 let effect = call.args.map(|args| (short_hash(tool.name), args));
-                if call.needs_approval && !tool.idempotent {
+                if call.needs_approval() && !tool.idempotent {
                     record_effect(&mut state.effects, effect);
                 }
             }

@@ -4,6 +4,9 @@
 //! model that the definition names ends the pause. Each model may do so once until a person sends a
 //! message. A task may start with a model that the definition does not name.
 //!
+//! Each model has counts of its own: when another one takes over, the guards count failed
+//! iterations, refused stops, useless compactions and repeated calls from zero.
+//!
 //! A change from a model to itself means that the runtime waited for this model.
 
 use alloc::borrow::Cow;
@@ -17,9 +20,11 @@ use serde_json::json;
 use super::advisor::{DETAIL_BYTES_MAX, build_safety_event, has_violation_of, no_effect_violation};
 use super::{FoldInput, Guard, GuardAnswers, GuardInput, ViolationDraft};
 use crate::definition::{Definition, ModelChoice};
-use crate::event::{ChangeReason, EventKind, ModelChanged, PromptSource, PromptSubmitted};
+use crate::event::{
+    ChangeReason, ControlAction, EventKind, ModelChanged, PromptSource, PromptSubmitted,
+};
 use crate::session::Record;
-use crate::state::{SessionState, short_hash, text_prefix};
+use crate::state::{PauseCause, SessionState, short_hash, text_prefix};
 use crate::verdict::{GuardName, SafetyAction, SafetyKind, ViolationSubtype};
 
 /// The guard name in violations.
@@ -67,6 +72,23 @@ impl FallbackState {
     }
 }
 
+impl SessionState {
+    /// Returns whether the definition names a later model that was not tried since the last message
+    /// of a person.
+    pub(crate) fn has_next_model(&self, definition: &Definition) -> bool {
+        let current = self.fallback.model.as_ref().or(self.host.model.as_ref());
+        let works = |choice: &ModelChoice| {
+            current.is_some_and(|current| {
+                choice.label() == *current || choice.model() == Some(current)
+            })
+        };
+        // A model that only the task names comes before those of the definition.
+        let later = definition.choices.iter().position(works).map_or(0, |at| at + 1);
+        let mut later = definition.choices.iter().skip(later);
+        later.any(|choice| !self.fallback.tried.contains(&short_hash(&choice.label())))
+    }
+}
+
 pub(crate) struct FallbackGuard;
 
 impl Guard for FallbackGuard {
@@ -97,10 +119,12 @@ impl Guard for FallbackGuard {
     fn apply(&self, state: &mut SessionState, fold: FoldInput<'_>) {
         let record = fold.record;
         match &record.event.kind {
-            EventKind::ModelChanged(ModelChanged { from, to, .. })
+            EventKind::ModelChanged(ModelChanged { from, to, reason })
                 if !has_violation_of(record.verdict, &GUARD) =>
             {
-                if is_takeover(record) {
+                // The pause has already ended here.
+                let ends_pause = fold.person_action == Some(ControlAction::ClearBlocker);
+                if ends_pause && tells_of_stuck(reason) {
                     let works =
                         state.fallback.current_model(fold.definition, from.as_deref()).into_owned();
                     state.fallback.record_switch(fold.definition, &works, to);
@@ -118,11 +142,32 @@ impl Guard for FallbackGuard {
 }
 
 /// Returns whether the next model takes over from a stuck one, which ends a pause.
-pub(super) fn is_takeover(record: &Record<'_>) -> bool {
+pub(super) fn is_takeover(state: &SessionState, record: &Record<'_>) -> bool {
     let EventKind::ModelChanged(ModelChanged { reason, .. }) = &record.event.kind else {
         return false;
     };
-    *reason == ChangeReason::Blocked && !has_violation_of(record.verdict, &GUARD)
+    let is_stuck = state.paused.as_ref().is_some_and(|paused| paused.cause.takes_next_model());
+    let is_for_stuck = *reason == ChangeReason::Blocked || (is_stuck && tells_of_stuck(reason));
+    is_for_stuck && !has_violation_of(record.verdict, &GUARD)
+}
+
+/// Returns whether another model works after this record, so that its counts start.
+pub(super) fn is_other_model(record: &Record<'_>) -> bool {
+    let EventKind::ModelChanged(ModelChanged { from, to, .. }) = &record.event.kind else {
+        return false;
+    };
+    from.as_ref() != Some(to) && !has_violation_of(record.verdict, &GUARD)
+}
+
+/// Returns whether a model is replaced for this reason because the agent is stuck.
+fn tells_of_stuck(reason: &ChangeReason) -> bool {
+    matches!(
+        reason,
+        ChangeReason::Blocked
+            | ChangeReason::StopEvents
+            | ChangeReason::Verification
+            | ChangeReason::Context
+    )
 }
 
 /// Returns the reason why the model change would change nothing.
@@ -139,10 +184,11 @@ fn check_change(
         let message = "only a model change of the main agent can be reported".to_string();
         return refuse(ViolationSubtype::NotMain, message, "omit `actor`");
     }
-    if *reason != ChangeReason::Blocked {
+    let is_stuck = input.stuck_cause().is_some_and(PauseCause::takes_next_model);
+    if *reason != ChangeReason::Blocked && !(is_stuck && tells_of_stuck(reason)) {
         return None;
     }
-    if !input.is_stuck() {
+    if !is_stuck {
         let message = "nothing blocks this session".to_string();
         return refuse(
             ViolationSubtype::NotStuck,

@@ -64,8 +64,8 @@ pub enum FeedbackContent {
 pub struct FeedbackTrigger {
     /// After this many calls since its last feedback.
     pub every_n_calls: Option<u64>,
-    /// At the first result, then after this time since its last feedback.
-    pub every_n_seconds: Option<u64>,
+    /// At the first result, then after this many milliseconds since its last feedback.
+    pub every_n_ms: Option<u64>,
     /// Once, when this file exists.
     pub on_file_created: Option<FileTrigger>,
 }
@@ -82,6 +82,8 @@ pub struct FileTrigger {
 /// When one provider last sent feedback.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FeedbackCadence {
+    /// The number of calls when the provider was added.
+    added_at: u64,
     /// The number of calls and the session time at its last feedback.
     last: Option<(u64, u64)>,
     /// Whether its file has triggered feedback.
@@ -90,10 +92,12 @@ pub(crate) struct FeedbackCadence {
     there_before: bool,
 }
 
-/// What custom providers are told about earlier events. Recorded only if the definition has custom
-/// providers.
+/// What providers are told about earlier events under the definition of the same name. Calls and
+/// feedback are recorded only if the definition has custom providers.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FeedbackHistory {
+    /// The number of calls of the session before the definition of this name.
+    calls_before: u64,
     /// The latest called tools, the newest at the end.
     calls: Vec<String>,
     /// The provider and the text of the latest feedback.
@@ -101,6 +105,11 @@ pub(crate) struct FeedbackHistory {
 }
 
 impl FeedbackHistory {
+    /// The number of calls under the definition of this name.
+    pub(crate) fn count_calls(&self, all: u64) -> u64 {
+        all.saturating_sub(self.calls_before)
+    }
+
     fn apply(&mut self, fold: FoldInput<'_>) {
         if let Some(proposal) = fold.proposal {
             if self.calls.len() >= RECENT_CALLS_MAX {
@@ -130,17 +139,24 @@ pub(crate) fn reset_cadences(cadences: &mut [FeedbackCadence]) {
 }
 
 /// Converts the cadences for a reloaded definition. An unchanged provider keeps its cadence; every
-/// other one starts.
+/// other one starts. A definition with another name has counts of its own.
 pub(crate) fn carry_over(
     state: &mut SessionState,
     from: &Definition,
     to: &Definition,
     facts: &Facts,
 ) {
-    let same = match_unchanged(&from.feedback, &to.feedback, PartialEq::eq);
+    let all = state.invocations.proposed;
+    let is_renamed = from.name != to.name;
+    if is_renamed {
+        state.past = FeedbackHistory { calls_before: all, ..FeedbackHistory::default() };
+    }
+    let added_at = state.past.count_calls(all);
+    let same = match_unchanged(&from.feedback, &to.feedback, |old, new| !is_renamed && old == new);
     let carried = to.feedback.iter().zip(same).map(|(provider, old)| {
         let old = old.and_then(|at| state.feedback.get(at)).cloned();
         old.unwrap_or_else(|| FeedbackCadence {
+            added_at,
             there_before: existed_before(provider, facts),
             ..FeedbackCadence::default()
         })
@@ -219,7 +235,7 @@ impl Guard for FeedbackGuard {
         let has_result = matches!(record.event.kind, EventKind::ToolFinished(_));
         let has_deadline = deadline::earliest_deadline(definition, state, record.facts).is_some();
         let moment = TriggerInput {
-            calls: state.invocations.proposed,
+            calls: state.feedback_calls(),
             elapsed_ms: state.clock.elapsed_ms(),
             facts: record.facts,
         };
@@ -264,14 +280,14 @@ fn broken_definition(input: GuardInput<'_>) -> Option<Feedback> {
             "Tell the person: `jackline check` shows what is wrong.".to_string()
         ]),
         timestamp: input.clock.now(),
-        call_index: input.state.invocations.proposed,
+        call_index: input.state.feedback_calls(),
         definition: input.definition.name.clone(),
     })
 }
 
 fn trigger_input(input: GuardInput<'_>) -> TriggerInput<'_> {
     TriggerInput {
-        calls: input.state.invocations.proposed,
+        calls: input.state.feedback_calls(),
         elapsed_ms: input.clock.elapsed_ms(),
         facts: input.facts,
     }
@@ -279,7 +295,7 @@ fn trigger_input(input: GuardInput<'_>) -> TriggerInput<'_> {
 
 /// Asks the custom providers that are due.
 fn ask_custom(input: GuardInput<'_>, queries: &mut Queries) {
-    let calls = input.state.invocations.proposed;
+    let calls = input.state.feedback_calls();
     let sent = input.state.feedback.iter().filter_map(|cadence| cadence.last);
     let last = sent.map(|(at, _)| at).max().unwrap_or(0);
     let providers = input.definition.feedback.iter().zip(&input.state.feedback);
@@ -289,7 +305,7 @@ fn ask_custom(input: GuardInput<'_>, queries: &mut Queries) {
         if !unanswered || !due_triggers(&provider.trigger, cadence, trigger_input(input)).any() {
             continue;
         }
-        let own = cadence.last.map_or(0, |(at, _)| at);
+        let own = cadence.last.map_or(cadence.added_at, |(at, _)| at);
         let view = FeedbackView {
             definition: input.definition.name.clone(),
             deadline: deadline::earliest_deadline(input.definition, input.state, input.facts),
@@ -315,13 +331,13 @@ struct TriggerInput<'a> {
 /// Which triggers are due.
 struct DueTriggers {
     calls: bool,
-    seconds: bool,
+    time: bool,
     file: bool,
 }
 
 impl DueTriggers {
     fn any(&self) -> bool {
-        self.calls || self.seconds || self.file
+        self.calls || self.time || self.file
     }
 }
 
@@ -330,13 +346,12 @@ fn due_triggers(
     cadence: &FeedbackCadence,
     moment: TriggerInput<'_>,
 ) -> DueTriggers {
-    let calls_since = moment.calls - cadence.last.map_or(0, |(calls, _)| calls).min(moment.calls);
+    let last = cadence.last.map_or(cadence.added_at, |(calls, _)| calls);
+    let calls_since = moment.calls.saturating_sub(last);
     let ms_since = cadence.last.map(|(_, at)| moment.elapsed_ms.saturating_sub(at));
     DueTriggers {
         calls: trigger.every_n_calls.is_some_and(|n| calls_since >= n),
-        seconds: trigger
-            .every_n_seconds
-            .is_some_and(|n| ms_since.is_none_or(|ms| ms >= n.saturating_mul(1000))),
+        time: trigger.every_n_ms.is_some_and(|n| ms_since.is_none_or(|ms| ms >= n)),
         file: trigger.on_file_created.as_ref().is_some_and(|file| {
             !cadence.fired && !cadence.there_before && file_exists(moment.facts, &file.path)
         }),
@@ -375,7 +390,7 @@ fn provider_feedback(
         observations: Vec::new(),
         suggestions: content.suggestions.iter().map(ToString::to_string).collect(),
         timestamp: input.clock.now(),
-        call_index: input.state.invocations.proposed,
+        call_index: input.state.feedback_calls(),
         definition: input.definition.name.clone(),
     })
 }
@@ -395,7 +410,7 @@ fn custom_feedback(number: u16, name: &str, input: GuardInput<'_>) -> Option<Fee
         observations: observations.clone(),
         suggestions: suggestions.clone(),
         timestamp: input.clock.now(),
-        call_index: input.state.invocations.proposed,
+        call_index: input.state.feedback_calls(),
         definition: input.definition.name.clone(),
     })
 }

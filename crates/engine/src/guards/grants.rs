@@ -52,6 +52,16 @@ impl Guard for GrantGuard {
                     answers.add_enforced_violation(no_effect_control(action.as_str(), message));
                 }
             },
+            ControlAction::Withdraw => {
+                let is_open = call
+                    .as_ref()
+                    .is_some_and(|call| input.state.in_flight.is_asked_in_client(call));
+                if !is_open {
+                    let name = call.as_ref().map_or("", |call| call.as_str());
+                    let message = format!("no client asks a person about call `{name}`");
+                    answers.add_enforced_violation(no_effect_control(action.as_str(), message));
+                }
+            }
             ControlAction::ExpireConstraint => {
                 let id = constraint.as_deref().unwrap_or_default();
                 let (now, state) = (input.clock.now(), input.state);
@@ -118,15 +128,22 @@ impl Guard for GrantGuard {
 
 /// Returns the question that a person is asked about a call.
 fn build_question(fold: FoldInput<'_>) -> ApprovalQuestion {
-    let asks = fold.record.verdict.violations.iter().find(|v| v.decision == Decision::Ask);
+    let verdict = fold.record.verdict;
+    let asks = verdict.violations.iter().find(|v| v.decision == Decision::Ask);
     let why = asks.map_or_else(String::new, |v| v.message.clone());
+    let in_client = verdict.is_enforced(Decision::Ask)
+        && matches!(
+            fold.record.event.kind,
+            EventKind::ToolProposed(ToolProposed { asks_person: true, .. })
+        );
     let Some(proposal) = fold.proposal else {
-        return ApprovalQuestion { why, ..ApprovalQuestion::default() };
+        return ApprovalQuestion { why, in_client, ..ApprovalQuestion::default() };
     };
     ApprovalQuestion {
         tool: proposal.tool.name.to_string(),
         does: proposal.does().to_string(),
         why,
+        in_client,
     }
 }
 
@@ -146,7 +163,8 @@ fn build_constraint(input: GuardInput<'_>) -> Option<ApprovalAnswer> {
     Some(input.state.approvals.constraint_for(pending, kind, why.as_deref(), expires_at))
 }
 
-fn call_signature(
+/// Returns the identity of a call, if its arguments are known.
+pub(crate) fn call_signature(
     proposal: Option<&crate::proposal::Proposal<'_>>,
     facts: &crate::facts::Facts,
 ) -> Option<CallSignature> {
@@ -160,10 +178,18 @@ impl GuardInput<'_> {
         call_signature(self.proposal, self.facts)
     }
 
-    /// Returns whether a person has allowed this exact call.
+    /// Returns whether a person has allowed this exact call. While the client asks the person about
+    /// the same call, that answer counts.
     pub(crate) fn is_permitted(self) -> bool {
-        let now = self.clock.now();
-        self.signature().is_some_and(|signature| self.state.approvals.is_permitted(signature, now))
+        let (now, state) = (self.clock.now(), self.state);
+        let id = match &self.event.kind {
+            EventKind::ToolProposed(ToolProposed { call, .. }) => call.as_ref(),
+            _ => None,
+        };
+        self.signature().is_some_and(|signature| {
+            state.approvals.is_permitted(signature, now)
+                && !state.in_flight.is_asked_elsewhere(signature, id)
+        })
     }
 }
 

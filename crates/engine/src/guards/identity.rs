@@ -33,19 +33,33 @@ const MISMATCH: ViolationSubtype = ViolationSubtype::Mismatch;
 /// How long a stored part may be. A longer part is stored as its digest.
 const PART_BYTES_MAX: usize = 128;
 
+/// The role of an agent if neither the agent nor the definition names one.
+pub const ROLE_DEFAULT: &str = "developer";
+
 /// Who may work under a definition.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdentitySettings {
     /// The roles in which an agent may call tools.
     pub roles: Vec<String>,
+    /// The role of an agent that names none.
+    #[serde(default = "default_role")]
+    pub default_role: String,
     /// The workflow that approvals are bound to.
     pub workflow: Option<String>,
 }
 
 impl Default for IdentitySettings {
     fn default() -> Self {
-        Self { roles: Vec::from(["developer".to_owned()]), workflow: None }
+        Self {
+            roles: Vec::from([ROLE_DEFAULT.to_owned()]),
+            default_role: default_role(),
+            workflow: None,
+        }
     }
+}
+
+fn default_role() -> String {
+    ROLE_DEFAULT.to_owned()
 }
 
 /// The parts of an agent that its client reports.
@@ -283,13 +297,18 @@ fn approval_fault(
 
 /// Adds violations for roles that may not make this call.
 fn check_roles(input: GuardInput<'_>, role: Option<&str>, answers: &mut GuardAnswers) {
-    let is_in =
-        |roles: &[String]| role.is_some_and(|role| roles.iter().any(|allowed| allowed == role));
-    let current = role.map_or_else(|| "no role".to_string(), |role| format!("the role `{role}`"));
+    let default = input.definition.identity.as_ref().map(|identity| &*identity.default_role);
+    let acts_as = role.or(default).unwrap_or(ROLE_DEFAULT);
+    let is_in = |roles: &[String]| roles.iter().any(|allowed| allowed == acts_as);
+    let current = match role {
+        Some(_) => format!("the role `{acts_as}`"),
+        None => format!("the default role `{acts_as}`, because its client names none"),
+    };
     let correction = |key: &str| {
         format!(
-            "a person can start the agent in another role (`role` of `session_started`) or change \
-             `{key}`"
+            "a person can start the agent in another role (`jackline init --role ROLE` for an \
+             agent client, `jackline run --role ROLE`, or `role` of `session_started`), or change \
+             `{key}` or `identity.default_role`"
         )
     };
     if let Some(identity) = &input.definition.identity

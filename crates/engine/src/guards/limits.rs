@@ -130,7 +130,8 @@ pub enum LimitPeriod {
 }
 
 impl LimitPeriod {
-    fn as_str(self) -> &'static str {
+    /// The word used in definitions and JSON.
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Session => "session",
             Self::Turn => "turn",
@@ -148,7 +149,7 @@ pub(crate) struct SpentBudget {
     /// Iterations that people have allowed beyond the limit.
     extended: u64,
     /// Whether a supervisor runs the session.
-    supervised: bool,
+    pub(crate) supervised: bool,
 }
 
 /// The counters of one period.
@@ -446,7 +447,7 @@ fn warn_soft_limit(input: GuardInput<'_>, reached: &LimitUsage<'_>, answers: &mu
         }]),
         suggestions: Vec::from(["Ask a person whether to continue, or finish now.".to_string()]),
         timestamp: input.clock.now(),
-        call_index: input.state.invocations.proposed,
+        call_index: input.state.feedback_calls(),
         definition: input.definition.name.clone(),
     });
 }

@@ -20,7 +20,8 @@ mod summary;
 mod tests;
 
 pub use config::{
-    CycleLevels, ErrorLevels, GradedLevels, LoopProfile, LoopSettings, PollAllowance, StrictLevels,
+    ChainLevels, CycleLevels, ErrorLevels, GradedLevels, LOOP_PERIOD_MAX, LoopProfile,
+    LoopSettings, LoopToolBudget, PollAllowance, SimilarCallLevels, StrictLevels,
 };
 pub use detector::LoopLevel;
 pub use loop_state::WINDOW_MAX;
@@ -34,6 +35,7 @@ pub(crate) use detector::CallClass;
 use detector::{CompletedCall, DetectorResult};
 use loop_state::{DetectedLoop, LoopCause, RecordedLoop, ReportedLoop, shorten_call};
 
+use super::fallback::is_other_model;
 use super::{FoldInput, Guard, GuardAnswers, GuardInput};
 use crate::definition::{Definition, ResolvedTool};
 use crate::digest::Digest128;
@@ -128,8 +130,9 @@ impl Guard for LoopGuard {
             }
             _ => {}
         }
-        // A person who clears a blocker has seen the loop and lets the agent try again.
-        if fold.person_action == Some(ControlAction::ClearBlocker) {
+        // A person who clears a blocker has seen the loop and lets the agent try again. Another
+        // model has not repeated anything yet.
+        if fold.person_action == Some(ControlAction::ClearBlocker) || is_other_model(record) {
             state
                 .actors
                 .reached_by_prompt(&ActorId::main())
@@ -270,16 +273,15 @@ fn classify_call(proposal: &Proposal<'_>, loops: &LoopSettings) -> CallClass {
     if loops.transparent.contains(&tool.kind) || declared.is_some_and(|tool| tool.transparent) {
         return CallClass::Transparent;
     }
-    let well_known = || PollAllowance::well_known(tool.name);
+    let well_known = || PollAllowance::is_well_known(tool.name).then_some(loops.wait);
     if let Some(poll) = declared.and_then(|tool| tool.poll).or_else(well_known) {
         let PollAllowance { until_changed, max_calls, .. } = poll;
         return CallClass::Poll { until_changed, max_calls, within_ms: poll.within_ms() };
     }
     match tool.kind {
-        _ if signature::is_only_waiting(proposal) => CallClass::Wait {
-            max_calls: PollAllowance::WAIT.max_calls,
-            within_ms: PollAllowance::WAIT.within_ms(),
-        },
+        _ if signature::is_only_waiting(proposal) => {
+            CallClass::Wait { max_calls: loops.wait.max_calls, within_ms: loops.wait.within_ms() }
+        }
         _ if declared.is_some_and(|tool| tool.read_only) => CallClass::ReadOnly,
         ToolKind::Read | ToolKind::Search | ToolKind::Fetch => CallClass::ReadOnly,
         _ if proposal.tool.kind == ToolKind::Exec => CallClass::Exec,
@@ -364,7 +366,7 @@ fn resolve_lost_calls(
     fold: FoldInput<'_>,
     is_lost: impl Fn(&InFlightCall) -> bool,
 ) {
-    let open_calls = state.in_flight.iter().filter(|call| !call.needs_approval && is_lost(call));
+    let open_calls = state.in_flight.iter().filter(|call| !call.needs_approval() && is_lost(call));
     let lost: Vec<InFlightCall> = open_calls.cloned().collect();
     lost.iter().for_each(|call| apply_unresolved(state, fold, call));
 }
@@ -418,7 +420,8 @@ fn apply_reaction(
     let now = state.clock.now();
     let number = state.approvals.next_number();
     for enforcement in [reaction::Enforcement::Enforced, reaction::Enforcement::Observed] {
-        let draft = reaction::override_draft(found, about, now, enforcement);
+        let budget = fold.definition.loops.tool_budget;
+        let draft = reaction::override_draft(found, about, budget, (now, enforcement));
         if verdict.constraints.contains(&draft.to_constraint(number)) {
             state.approvals.reserve_number();
             state.overrides.add(number, about.actor, draft, epoch);

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use super::{Guard, GuardAnswers, GuardInput};
 use crate::event::EventKind;
-use crate::facts::OutputFact;
+use crate::facts::{OutputFact, PageLines};
 use crate::verdict::{Feedback, Severity, ShownPage};
 
 /// The provider name of this guard's feedback.
@@ -24,15 +24,15 @@ impl Guard for OutputGuard {
             return;
         }
         let io = input.definition.io.output;
-        let is_long = fact.bytes > u64::from(io.max_bytes);
+        let has_more_lines = |lines: PageLines| lines.next_line() < lines.first + lines.total;
+        let is_long =
+            fact.bytes > u64::from(io.max_bytes) || fact.lines.is_some_and(has_more_lines);
         let makes_relative = fact.relative && io.relative_paths;
         if is_long && fact.fault.is_some() {
             answers.feedback.push(unsaved_output_feedback(input, fact));
         } else if is_long || makes_relative {
-            let enforced = answers.is_enforcing();
-            let OutputFact { bytes, shown, file, .. } = fact.clone();
-            answers.page =
-                Some(ShownPage { bytes, shown, relative: makes_relative, file, enforced });
+            let offered = OutputFact { relative: makes_relative, ..fact.clone() };
+            answers.page = Some(ShownPage::of(&offered, is_long, answers.is_enforcing()));
         }
     }
 }
@@ -51,7 +51,7 @@ fn unsaved_output_feedback(input: GuardInput<'_>, fact: &OutputFact) -> Feedback
         observations: Vec::new(),
         suggestions: Vec::from(["Request less output per call.".to_string()]),
         timestamp: input.clock.now(),
-        call_index: input.state.invocations.proposed,
+        call_index: input.state.feedback_calls(),
         definition: input.definition.name.clone(),
     }
 }
@@ -89,8 +89,23 @@ mod tests {
         let verdict = decide_output(Definition::default(), long_output(), false);
         let page = verdict.page.unwrap();
         assert_eq!((page.bytes, page.shown, page.enforced), (65_537, 9, true));
+        assert!(page.has_more);
         let fits = OutputFact { bytes: 65_536, ..long_output() };
         assert_eq!(decide_output(Definition::default(), fits, false).page, None);
+    }
+
+    #[test]
+    fn a_page_says_what_it_shows_and_where_it_continues() {
+        let lines = PageLines { first: 101, shown: 500, total: 900, line_offset: None };
+        let fact = OutputFact { bytes: 9000, shown: 5000, lines: Some(lines), ..long_output() };
+        let page = decide_output(Definition::default(), fact.clone(), false).page.unwrap();
+        assert_eq!((page.lines_shown, page.lines_remaining), (Some(500), Some(400)));
+        assert_eq!((page.has_more, page.next_offset), (true, Some(601)));
+        assert_eq!(page.next_line_offset, None);
+        let within = PageLines { line_offset: Some(12), ..lines };
+        let fact = OutputFact { lines: Some(within), ..fact };
+        let page = decide_output(Definition::default(), fact, false).page.unwrap();
+        assert_eq!((page.next_offset, page.next_line_offset), (Some(600), Some(12)));
     }
 
     #[test]

@@ -17,25 +17,25 @@ impl Guard for PauseGuard {
             return;
         }
         let (subtype, correction) = match paused.cause {
+            cause if cause.is_stuck() => (
+                ViolationSubtype::Blocked,
+                "end the turn and report what you need; a person reads \
+                 `.jackline/BLOCKER_REPORT.md` and continues the session with `jackline clear`",
+            ),
             PauseCause::Person => (
                 ViolationSubtype::PausedByPerson,
                 "end the turn; the next message of a person or `jackline resume` continues the \
                  session",
             ),
-            PauseCause::Protected => (
-                ViolationSubtype::PausedByGuard,
-                "end the turn; the next message of a person or `jackline resume` continues the \
-                 session",
-            ),
-            PauseCause::Loop | PauseCause::NoProgress => (
-                ViolationSubtype::Blocked,
-                "end the turn and report what you need; a person reads \
-                 `.jackline/BLOCKER_REPORT.md` and continues the session with `jackline clear`",
-            ),
             PauseCause::Checkpoint => (
                 ViolationSubtype::Checkpoint,
                 "end the turn; a person reads `.jackline/CHECKPOINT.md` and continues the run with \
                  `jackline ack`",
+            ),
+            _ => (
+                ViolationSubtype::PausedByGuard,
+                "end the turn; the next message of a person or `jackline resume` continues the \
+                 session",
             ),
         };
         // A pause is enforced in observe mode, too.
@@ -56,11 +56,10 @@ impl Guard for PauseGuard {
 }
 
 impl GuardInput<'_> {
-    /// Returns whether the session is paused because the agent is stuck, and no person has resolved
-    /// that.
-    pub(crate) fn is_stuck(self) -> bool {
+    /// Returns why the agent is stuck, if it is and no person has resolved that.
+    pub(crate) fn stuck_cause(self) -> Option<PauseCause> {
         let cause = self.state.paused.as_ref().map(|paused| paused.cause);
-        cause.is_some_and(PauseCause::is_stuck) && !reports::is_resolved_by_removal(self)
+        cause.filter(|cause| cause.is_stuck() && !reports::is_resolved_by_removal(self))
     }
 
     /// Returns whether calls are blocked now, by a pause or by the `PAUSE` file.

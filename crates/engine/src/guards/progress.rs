@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::dirty::TestsPassing;
+use super::fallback::is_other_model;
 use super::{FoldInput, Guard, GuardAnswers, GuardInput, ViolationDraft};
 use crate::definition::Definition;
 use crate::digest::Digest128;
@@ -34,6 +35,9 @@ const GUARD: GuardName = GuardName::Progress;
 
 /// The steps per iteration if the definition sets none.
 const STEPS_PER_ITERATION_DEFAULT: u32 = 50;
+
+/// So many iterations of a supervised run in a row may end with all programs undone.
+const UNDONE_ITERATIONS_MAX: u32 = 3;
 
 /// How long a stored name of a phase or task may be.
 const NAME_CHARS_MAX: usize = 80;
@@ -68,6 +72,8 @@ pub(crate) struct ProgressState {
     failures: u32,
     /// Why the latest iteration failed.
     failure: Option<IterationFailure>,
+    /// How many of the latest iterations of a supervised run ended with all programs undone.
+    undone: u32,
     /// Whether the client reports the ends of iterations.
     told: bool,
     /// The steps of the current iteration.
@@ -170,6 +176,11 @@ impl ProgressState {
         *self = Self { told: self.told, since: epoch, ..Self::default() };
     }
 
+    /// Counts failed iterations from zero.
+    fn clear_failures(&mut self) {
+        (self.failures, self.undone) = (0, 0);
+    }
+
     /// Starts the next iteration.
     fn start_next(&mut self, result: IterationResult, epoch: u64) {
         self.iterations += 1;
@@ -203,7 +214,9 @@ pub(crate) struct ProgressGuard;
 
 impl Guard for ProgressGuard {
     fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers) {
-        let Some(settings) = &input.definition.progress else { return };
+        let Some(settings) = &input.definition.progress else {
+            return decide_without_settings(input, answers);
+        };
         if input.state.paused.is_some()
             || !is_iteration_end(input.definition, input.state, input.event)
         {
@@ -216,27 +229,11 @@ impl Guard for ProgressGuard {
             return;
         }
         let why = failure.describe();
-        answers.add_violation(ViolationDraft {
-            guard: GUARD,
-            kind: ViolationType::NoProgress,
-            subtype: ViolationSubtype::parse(failure.as_str()),
-            class: ViolationClass::Recoverable,
-            decision: Decision::Pause,
-            message: format!("{failures} iterations in a row failed; in the last one {why}"),
-            location: None,
-            correction: Some(
-                "end the turn and report what blocks you; a person reads the report and continues \
-                 the session with `jackline clear`"
-                    .to_string(),
-            ),
-        });
-        let is_enforced = answers.violations.last().is_some_and(|violation| violation.enforced);
-        answers.safety.push(SafetyEvent {
-            timestamp: input.clock.now(),
-            kind: SafetyKind::NoProgress,
-            details: safety_details(input, settings, failures, failure),
-            action_taken: if is_enforced { SafetyAction::Paused } else { SafetyAction::Observed },
-        });
+        let message = format!("{failures} iterations in a row failed; in the last one {why}");
+        let subtype = ViolationSubtype::parse(failure.as_str());
+        answers.add_violation(no_progress_violation(GUARD, subtype, message));
+        let details = safety_details(input, settings, failures, failure);
+        log_no_progress(input, details, answers);
     }
 
     fn apply(&self, state: &mut SessionState, fold: FoldInput<'_>) {
@@ -249,6 +246,7 @@ impl Guard for ProgressGuard {
             let settings = fold.definition.progress.as_ref().unwrap_or(&default);
             let result = judge_iteration(settings, state, event);
             let epoch = state.epoch;
+            state.progress.undone = undone_iterations(state, event);
             state.progress.start_next(result, epoch);
         }
         // The call that is blocked first is not a step of the next iteration, either.
@@ -267,8 +265,9 @@ impl Guard for ProgressGuard {
             EventKind::PromptSubmitted(PromptSubmitted { source: PromptSource::Human, .. })
                 if event.actor.is_main() =>
             {
-                state.progress.failures = 0;
+                state.progress.clear_failures();
             }
+            _ if is_other_model(record) => state.progress.clear_failures(),
             _ => {}
         }
         let clears_failures = match fold.person_action {
@@ -278,7 +277,7 @@ impl Guard for ProgressGuard {
             _ => false,
         };
         if clears_failures {
-            state.progress.failures = 0;
+            state.progress.clear_failures();
         }
         let is_pause = |violation: &&Violation| violation.guard == GUARD && violation.enforced;
         if let Some(violation) = record.verdict.violations.iter().find(is_pause) {
@@ -286,6 +285,76 @@ impl Guard for ProgressGuard {
                 Some(PauseState::by_guard(PauseCause::NoProgress, violation.message.clone()));
         }
     }
+}
+
+/// Pauses a supervised run whose programs all failed in several iterations in a row. This limit is
+/// in force without the settings of this guard, because such a run would never end.
+fn decide_without_settings(input: GuardInput<'_>, answers: &mut GuardAnswers) {
+    let undone = undone_iterations(input.state, input.event);
+    if input.state.paused.is_some() || undone <= UNDONE_ITERATIONS_MAX {
+        return;
+    }
+    let message = format!("no program succeeded in {undone} iterations in a row");
+    answers.add_violation(no_progress_violation(
+        GUARD,
+        ViolationSubtype::Verification,
+        message.clone(),
+    ));
+    let details = BTreeMap::from([
+        ("consecutive_failures".to_owned(), json!(undone)),
+        ("reason".to_owned(), json!(message)),
+    ]);
+    log_no_progress(input, details, answers);
+}
+
+/// Returns how many iterations in a row end with all programs undone, with the iteration that this
+/// event ends.
+fn undone_iterations(state: &SessionState, event: &Event) -> u32 {
+    match &event.kind {
+        EventKind::IterationEnded(IterationEnded { error: Some(_), .. })
+            if state.spent.supervised =>
+        {
+            state.progress.undone.saturating_add(1)
+        }
+        _ => 0,
+    }
+}
+
+/// Builds the violation that pauses a session without progress.
+pub(super) fn no_progress_violation(
+    guard: GuardName,
+    subtype: ViolationSubtype,
+    message: String,
+) -> ViolationDraft {
+    ViolationDraft {
+        guard,
+        kind: ViolationType::NoProgress,
+        subtype,
+        class: ViolationClass::Recoverable,
+        decision: Decision::Pause,
+        message,
+        location: None,
+        correction: Some(
+            "end the turn and report what blocks you; a person reads the report and continues the \
+             session with `jackline clear`"
+                .to_string(),
+        ),
+    }
+}
+
+/// Logs that the session makes no progress, after the violation was added.
+pub(super) fn log_no_progress(
+    input: GuardInput<'_>,
+    details: BTreeMap<String, Value>,
+    answers: &mut GuardAnswers,
+) {
+    let is_enforced = answers.violations.last().is_some_and(|violation| violation.enforced);
+    answers.safety.push(SafetyEvent {
+        timestamp: input.clock.now(),
+        kind: SafetyKind::NoProgress,
+        details,
+        action_taken: if is_enforced { SafetyAction::Paused } else { SafetyAction::Observed },
+    });
 }
 
 /// Returns whether an iteration ends with or before this event.

@@ -3,12 +3,15 @@
 //! An overwrite needs a read of the whole current file, an edit in place a read of any part. What
 //! the agent wrote itself counts as read. A file that changed otherwise must be read again.
 
+mod shown_part;
+
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use jackline_shell::{Access, ExitEvidence, ReadExtent, ShellWord};
 
+use self::shown_part::{cutting_page, limit_to_page, limit_to_shown};
 use super::{FoldInput, Guard, GuardAnswers, GuardInput, ViolationDraft};
 use crate::definition::{CompletionRequirement, Definition, PolicyRule};
 use crate::event::{CallStatus, EventKind, ShownLines, ToolFinished};
@@ -20,9 +23,7 @@ use crate::state::{
     CallFile, ChangeCertainty, FileAccess, FileKnowledge, FilePart, InFlightCall, SessionState,
 };
 use crate::tool::{PAGE_TURN_TOOL, ToolKind};
-use crate::verdict::{
-    Decision, GuardName, ShownPage, ViolationClass, ViolationSubtype, ViolationType,
-};
+use crate::verdict::{Decision, GuardName, ViolationClass, ViolationSubtype, ViolationType};
 
 pub(crate) struct ReadBeforeWriteGuard;
 
@@ -127,7 +128,7 @@ impl Guard for ReadBeforeWriteGuard {
 /// opaque program changed the files of a check.
 pub(crate) fn needs_read_records(definition: &Definition) -> bool {
     let wants_clean =
-        definition.completion.as_ref().is_some_and(CompletionRequirement::wants_clean);
+        definition.completion.as_ref().is_some_and(CompletionRequirement::uses_dirty_bits);
     wants_clean
         || definition.policies.iter().any(|policy| match &policy.rule {
             PolicyRule::ReadBeforeWrite { .. } => true,
@@ -176,11 +177,12 @@ fn unread_violation(
     path: &str,
     need: RequiredCoverage,
 ) -> Option<ViolationDraft> {
+    let shown = proposal.shown_path(path);
     let Some((real, fact)) = resolve_links(input, path) else {
         return Some(read_violation(
             ViolationSubtype::UnknownFile,
-            format!("`{path}` could not be checked"),
-            path,
+            format!("`{shown}` could not be checked"),
+            shown,
             "name fewer files per call".to_string(),
         ));
     };
@@ -188,8 +190,8 @@ fn unread_violation(
     if outside && proposal.tool.kind != ToolKind::Exec {
         return Some(read_violation(
             ViolationSubtype::PathEscape,
-            format!("`{path}` is outside of the workspace"),
-            path,
+            format!("`{shown}` is outside of the workspace"),
+            shown,
             "write inside the workspace".to_string(),
         ));
     }
@@ -199,8 +201,8 @@ fn unread_violation(
         FileKind::Unreadable | FileKind::Escape | FileKind::NoFilesystem => {
             return Some(read_violation(
                 ViolationSubtype::UnknownFile,
-                format!("Jackline cannot tell whether `{path}` exists"),
-                path,
+                format!("Jackline cannot tell whether `{shown}` exists"),
+                shown,
                 "work in a directory that exists and can be read".to_string(),
             ));
         }
@@ -210,25 +212,25 @@ fn unread_violation(
         FileKnowledge::Part { .. } if need == RequiredCoverage::Any => return None,
         FileKnowledge::Nothing if fact.bytes == 0 => return None,
         FileKnowledge::Nothing => {
-            (ViolationSubtype::UnreadOverwrite, format!("`{path}` exists and was not read"))
+            (ViolationSubtype::UnreadOverwrite, format!("`{shown}` exists and was not read"))
         }
         FileKnowledge::Stale => {
-            (ViolationSubtype::StaleRead, format!("`{path}` was changed since it was read"))
+            (ViolationSubtype::StaleRead, format!("`{shown}` was changed since it was read"))
         }
         FileKnowledge::Part { seen: 0, .. } => (
             ViolationSubtype::PartialRead,
-            format!("`{path}` would be replaced, but only a part of it was read"),
+            format!("`{shown}` would be replaced, but only a part of it was read"),
         ),
         FileKnowledge::Part { seen, of } => (
             ViolationSubtype::PartialRead,
-            format!("`{path}` would be replaced, but only {seen} of its {of} lines were read"),
+            format!("`{shown}` would be replaced, but only {seen} of its {of} lines were read"),
         ),
     };
     let correction = match need {
-        RequiredCoverage::Whole => format!("read all of `{path}`, then write it"),
-        RequiredCoverage::Any => format!("read `{path}`, then change it"),
+        RequiredCoverage::Whole => format!("read all of `{shown}`, then write it"),
+        RequiredCoverage::Any => format!("read `{shown}`, then change it"),
     };
-    Some(read_violation(subtype, message, path, correction))
+    Some(read_violation(subtype, message, shown, correction))
 }
 
 /// Returns the file that a path leads to after links, with its facts.
@@ -272,15 +274,11 @@ fn ask_target(
     }
 }
 
-const CONTENTS: FileDetails = FileDetails { json: false, contents: true };
+const CONTENTS: FileDetails = FileDetails { json: false, contents: true, declares_tests: false };
 
 fn ask_contents(input: GuardInput<'_>, path: String, queries: &mut Queries) {
-    let is_needed = input
-        .facts
-        .files
-        .get(&path)
-        .is_none_or(|fact| fact.kind == FileKind::File && fact.digest.is_none());
-    if is_needed {
+    let lacks_contents = |fact: &FileFact| fact.kind == FileKind::File && fact.digest.is_none();
+    if input.facts.files.get(&path).is_none_or(lacks_contents) {
         queries.ask(Query::File { path, wants: CONTENTS });
     }
 }
@@ -490,6 +488,7 @@ fn record_reads(state: &mut SessionState, call: &InFlightCall, fold: FoldInput<'
             } else {
                 FilePart::Lines(line(seen.from), line(seen.to))
             };
+            let part = cutting_page(fold).map_or(part, |page| limit_to_page(part, call, page));
             (fold.place.resolve_path(&seen.path, "."), part)
         })
         .collect();
@@ -553,31 +552,6 @@ fn record_write(state: &mut SessionState, actor: &ActorId, path: &str, fact: &Fi
     match fact.kind {
         FileKind::Missing => state.reads.forget_path(path),
         _ => state.reads.record_write(actor, path, fact, seq),
-    }
-}
-
-/// How many bytes of white space a client may trim from the end of a result.
-const TRIMMED_BYTES_MAX: u64 = 4;
-
-/// Limits a read to what the result shows. A command whose result is shorter than the file did not
-/// show all of it; a read tool itself reports when there is more. A paged result does not tell
-/// which part of a file it shows.
-fn limit_to_shown(
-    part: FilePart,
-    call: &InFlightCall,
-    fact: &FileFact,
-    fold: FoldInput<'_>,
-) -> FilePart {
-    let bytes_max = u64::from(fold.definition.io.output.max_bytes);
-    let is_cut = |page: &ShownPage| page.enforced && page.bytes > bytes_max;
-    if fold.record.verdict.page.as_ref().is_some_and(is_cut) {
-        return FilePart::Unknown;
-    }
-    let result = fold.record.facts.observed.result.as_ref();
-    let is_shortened = result.is_some_and(|result| result.bytes + TRIMMED_BYTES_MAX < fact.bytes);
-    match part {
-        FilePart::Whole if is_shortened && call.kind == ToolKind::Exec => FilePart::Unknown,
-        part => part,
     }
 }
 

@@ -95,9 +95,9 @@ pub(crate) fn required_report(state: &SessionState) -> Option<ReportFile> {
     }
     let paused = state.paused.as_ref()?;
     match paused.beneath.as_deref().unwrap_or(paused).cause {
-        PauseCause::Loop | PauseCause::NoProgress => Some(ReportFile::Blocker),
+        cause if cause.is_stuck() => Some(ReportFile::Blocker),
         PauseCause::Checkpoint => Some(ReportFile::Checkpoint),
-        PauseCause::Person | PauseCause::Protected => None,
+        _ => None,
     }
 }
 

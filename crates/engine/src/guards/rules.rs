@@ -218,7 +218,8 @@ fn evaluate_condition(
             None => Some(super::shorten_for_message(line.text)),
         },
         ProposedRun::Nothing | ProposedRun::Unseen => {
-            proposal.touches.first().and_then(|touch| touch.target.path()).map(ToString::to_string)
+            let path = proposal.touches.first().and_then(|touch| touch.target.path());
+            path.map(|path| proposal.shown_path(path).to_string())
         }
     };
     let Some(when) = &rule.when else { return Some(RuleOutcome::Matches(part())) };

@@ -14,6 +14,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::{FoldInput, Guard, GuardAnswers, GuardInput, ViolationDraft, shorten_for_message};
+use crate::definition::Definition;
 use crate::event::{Event, EventKind, OutputProposed, Payload, PlanProposed, ToolProposed};
 use crate::facts::DecodedFact;
 use crate::json::parse_strict;
@@ -47,7 +48,7 @@ struct CheckedData<'a> {
 }
 
 impl CheckedData<'_> {
-    fn of(event: &Event) -> Option<CheckedData<'_>> {
+    fn of<'a>(event: &'a Event, definition: &'a Definition) -> Option<CheckedData<'a>> {
         match &event.kind {
             EventKind::ToolProposed(ToolProposed { tool, .. }) => Some(CheckedData {
                 invalid: ViolationSubtype::InvalidArguments,
@@ -62,7 +63,9 @@ impl CheckedData<'_> {
             EventKind::OutputProposed(OutputProposed { name, .. }) => Some(CheckedData {
                 invalid: ViolationSubtype::InvalidOutput,
                 what: "the output",
-                name: name.as_deref().unwrap_or("output"),
+                name: name.as_deref().unwrap_or_else(|| {
+                    definition.schemas.output(None).map_or("output", |only| &only.name)
+                }),
             }),
             _ => None,
         }
@@ -76,7 +79,7 @@ impl CheckedData<'_> {
 
 impl Guard for SchemaGuard {
     fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers) {
-        let Some(written) = CheckedData::of(input.event) else {
+        let Some(written) = CheckedData::of(input.event, input.definition) else {
             return tool_result::decide(input, answers);
         };
         let decoded = decoding_result(input.event, input.facts.decoded.as_ref());
@@ -124,7 +127,7 @@ impl Guard for SchemaGuard {
         if fold.person_action == Some(crate::event::ControlAction::Reset) {
             state.repairs.reset();
         }
-        let Some(written) = CheckedData::of(record.event) else { return };
+        let Some(written) = CheckedData::of(record.event, fold.definition) else { return };
         let refused = record.verdict.has_enforced_violation_of(&GUARD);
         state.repairs.asked = state.repairs.asked.saturating_add(refused.into());
         state.repairs.record(refused, || written.key(record.event));

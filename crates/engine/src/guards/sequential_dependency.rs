@@ -131,8 +131,8 @@ fn check_tool(input: GuardInput<'_>, tool: ResolvedTool<'_>, answers: &mut Guard
             continue;
         };
         let dependency = rule.dependencies.iter().find(|dependency| dependency.tool == tool.name);
-        if let Some(violation) = dependency
-            .and_then(|dependency| unmet_prerequisites(rule, dependency, earned, input.state))
+        if let Some(violation) =
+            dependency.and_then(|dependency| unmet_prerequisites(rule, dependency, earned, input))
         {
             answers.add_violation(violation);
         }
@@ -143,8 +143,9 @@ fn unmet_prerequisites(
     rule: &SequentialDependency,
     dependency: &ToolDependency,
     earned: &PrerequisiteEpochs,
-    state: &SessionState,
+    input: GuardInput<'_>,
 ) -> Option<ViolationDraft> {
+    let (definition, state) = (input.definition, input.state);
     let epoch = |need: &Prerequisite| {
         rule.position(&need.tool).and_then(|at| earned.0.get(at).copied()).flatten()
     };
@@ -188,8 +189,10 @@ fn unmet_prerequisites(
             .needs
             .iter()
             .map(|need| need.tool.as_str())
-            .filter(|tool| missing.contains(tool) || stale.contains(tool)),
+            .filter(|tool| missing.contains(tool) || stale.contains(tool))
+            .map(|tool| definition.runnable_name(tool)),
     );
+    let again = definition.runnable_name(tool);
     Some(ViolationDraft {
         guard: GuardName::SequentialDependency,
         kind: ViolationType::ToolPolicyViolation,
@@ -202,6 +205,6 @@ fn unmet_prerequisites(
         decision: Decision::Deny,
         message: message.join("; "),
         location: Some(tool.clone()),
-        correction: Some(format!("run {run}, then `{tool}` again")),
+        correction: Some(format!("run {run}, then `{again}` again")),
     })
 }

@@ -1,5 +1,5 @@
-//! Calls of tools that do not exist: those that the definition does not declare, if it declares all
-//! tools, and those that the adapter does not offer.
+//! Calls of tools that do not exist: those that the definition does not accept, and those that the
+//! adapter does not offer.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -7,10 +7,10 @@ use alloc::vec::Vec;
 
 use super::{FoldInput, Guard, GuardAnswers, GuardInput, ViolationDraft, join_names};
 use crate::definition::{Definition, UnknownTools};
-use crate::event::Event;
+use crate::event::{Event, EventKind, ToolProposed};
 use crate::nearest::nearest_name;
 use crate::state::{SessionState, short_hash};
-use crate::tool::{PAGE_TURN_TOOL, ToolKind};
+use crate::tool::ToolKind;
 use crate::verdict::{
     Decision, GuardName, SessionStop, StopCode, StopDetail, ViolationClass, ViolationSubtype,
     ViolationType,
@@ -21,38 +21,27 @@ const GUARD: GuardName = GuardName::Tools;
 /// How many tools a message names.
 const TOOLS_SHOWN_MAX: usize = 8;
 
+/// How many characters of an unknown name a message quotes.
+const NAME_CHARS_MAX: usize = 100;
+
 pub(crate) struct UnknownToolGuard;
 
 impl Guard for UnknownToolGuard {
     fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers) {
-        let Some(proposal) = input.proposal else { return };
-        let definition = input.definition;
-        let tool = proposal.tool;
+        let EventKind::ToolProposed(ToolProposed { tool, .. }) = &input.event.kind else { return };
+        let (definition, called) = (input.definition, tool.as_str());
         let offered = &input.facts.tools;
-        let is_allowed = definition.unknown_tools == UnknownTools::Allow
-            || tool.declared.is_some()
-            || tool.name == PAGE_TURN_TOOL
-            || (tool.kind == ToolKind::Exec && has_recognised_tools(definition));
-        // An adapter that lists its tools decides which exist.
-        let is_offered = offered.iter().any(|name| name == tool.name);
-        let is_allowed = is_allowed || (is_offered && !has_named_tools(definition));
-        if is_allowed && (offered.is_empty() || is_offered) {
+        let is_offered = offered.iter().any(|name| name == called);
+        let is_refuted = !offered.is_empty() && !is_offered;
+        if !is_refuted && definition.accepts_tool(called, is_offered) {
             return;
         }
-        let known: Vec<&str> = if offered.is_empty() || is_offered {
-            definition.tools.iter().map(|tool| tool.name.as_str()).collect()
-        } else {
+        let known: Vec<&str> = if is_refuted {
             offered.iter().map(String::as_str).collect()
+        } else {
+            definition.callable_tools().collect()
         };
-        let names = || {
-            let more = if known.len() > TOOLS_SHOWN_MAX { ", …" } else { "" };
-            format!(
-                "the known tools are {}{more}",
-                join_names(known.iter().copied().take(TOOLS_SHOWN_MAX))
-            )
-        };
-        let correction = nearest_name(tool.name, known.iter().copied())
-            .map_or_else(names, |meant| format!("did you mean `{meant}`? {}", names()));
+        let name: String = called.chars().take(NAME_CHARS_MAX).collect();
         // An agent that was told the existing tools and still calls a missing one repeatedly has a
         // wrong list of tools.
         let corrections = input.state.repairs.count(correction_key(input.event));
@@ -67,13 +56,13 @@ impl Guard for UnknownToolGuard {
                 ViolationClass::Recoverable
             },
             decision: if is_exhausted { Decision::Stop } else { Decision::Deny },
-            message: format!("there is no tool `{}`", tool.name),
-            location: Some(tool.name.to_string()),
-            correction: Some(correction),
+            message: format!("there is no tool `{name}`"),
+            location: Some(called.to_string()),
+            correction: Some(known_tools_text(called, &known, definition)),
         });
         if is_exhausted && answers.is_enforcing() {
             answers.stop.get_or_insert_with(|| SessionStop {
-                signature: Some(tool.name.to_string()),
+                signature: Some(called.to_string()),
                 ..SessionStop::with_code(StopCode::SystemError).with_detail(StopDetail::Schema)
             });
         }
@@ -92,19 +81,33 @@ impl Guard for UnknownToolGuard {
     }
 }
 
+/// Names the tool that was probably meant, and the known tools.
+fn known_tools_text(called: &str, known: &[&str], definition: &Definition) -> String {
+    let (meant, list) = match (known, definition.unknown_tools) {
+        ([_, ..], _) => {
+            let more = if known.len() > TOOLS_SHOWN_MAX { ", …" } else { "" };
+            let names = join_names(known.iter().copied().take(TOOLS_SHOWN_MAX));
+            let meant = nearest_name(called, known.iter().copied());
+            (meant, format!("the known tools are {names}{more}"))
+        }
+        ([], UnknownTools::Deny) => {
+            let text = "no tool is known: the definition denies all that it does not declare, and \
+                        it declares none";
+            (None, text.to_string())
+        }
+        ([], UnknownTools::Allow | UnknownTools::Client) => {
+            let usual = join_names(["read_file", "edit_file", "bash"]);
+            let text = format!("the known tools are those with a well-known name, such as {usual}");
+            (nearest_name(called, ToolKind::well_known_names()), text)
+        }
+    };
+    match meant {
+        Some(meant) => format!("did you mean `{meant}`? {list}"),
+        None => list,
+    }
+}
+
 /// Returns the key under which an actor's mistakes are counted.
 fn correction_key(event: &Event) -> u64 {
     short_hash(&format!("{}\nunknown_tool", event.actor))
-}
-
-/// Returns whether the definition declares tools by name, not only tools that are recognised in
-/// command lines.
-fn has_named_tools(definition: &Definition) -> bool {
-    definition.tools.iter().any(|tool| tool.commands.is_empty())
-}
-
-/// Returns whether the definition declares tools that are recognised in command lines, so that a
-/// tool for command lines must exist.
-fn has_recognised_tools(definition: &Definition) -> bool {
-    definition.tools.iter().any(|tool| !tool.commands.is_empty())
 }

@@ -69,12 +69,14 @@ pub(crate) struct ApprovalQuestion {
     pub(crate) does: String,
     /// Why approval is needed.
     pub(crate) why: String,
+    /// Whether the client itself asks the person.
+    pub(crate) in_client: bool,
 }
 
 impl ApprovalQuestion {
     fn clip(self) -> Self {
         let short = |text: String| clip_text(text, REASON_BYTES_MAX);
-        Self { tool: short(self.tool), does: short(self.does), why: short(self.why) }
+        Self { tool: short(self.tool), does: short(self.does), why: short(self.why), ..self }
     }
 
     /// The tool and the reason.
@@ -126,7 +128,9 @@ impl Approvals {
         question: ApprovalQuestion,
     ) {
         let existing = self.pending.iter().position(|existing| existing.signature == signature);
-        let mut seqs = existing.map(|at| self.pending.remove(at).seqs).unwrap_or_default();
+        let existing = existing.map(|at| self.pending.remove(at));
+        let (mut seqs, was_in_client) = existing
+            .map_or((Vec::new(), false), |existing| (existing.seqs, existing.question.in_client));
         if seqs.len() >= RECORDS_PER_QUESTION_MAX {
             seqs.remove(0);
         }
@@ -135,7 +139,8 @@ impl Approvals {
             self.pending.remove(0);
         }
         let call = call.map(|call| short_hash(call.as_str()));
-        let question = question.clip();
+        let in_client = question.in_client || was_in_client;
+        let question = ApprovalQuestion { in_client, ..question.clip() };
         self.pending.push(PendingApproval { call, signature, seqs, at, question });
     }
 
@@ -209,6 +214,19 @@ impl Approvals {
         self.answered.retain(|it| !(it.once && it.signature == signature));
     }
 
+    /// Ends the question about a call that ran, and a permission for one call.
+    pub(crate) fn settle(&mut self, signature: CallSignature) {
+        self.pending.retain(|it| it.signature != signature);
+        self.use_up(signature);
+    }
+
+    /// Ends the question about a call and every permission for it. A refusal stays in force.
+    pub(crate) fn withdraw(&mut self, signature: CallSignature) {
+        self.pending.retain(|it| it.signature != signature);
+        self.answered
+            .retain(|it| it.signature != signature || it.kind != ConstraintKind::PermitSignature);
+    }
+
     /// Whether a constraint is in force.
     pub(crate) fn is_in_force(&self, id: &str, now: Timestamp) -> bool {
         self.answered.iter().any(|it| it.to_constraint().id == id && !it.has_expired(now))
@@ -231,8 +249,8 @@ impl Approvals {
                 Some((seq, earlier)) => (*seq, earlier.to_vec()),
                 None => (0, Vec::new()),
             };
-            let ApprovalQuestion { tool, does, why } = pending.question.clone();
-            WaitingCall { seq, earlier, asked_at: pending.at, tool, does, why }
+            let ApprovalQuestion { tool, does, why, in_client } = pending.question.clone();
+            WaitingCall { seq, earlier, asked_at: pending.at, tool, does, why, in_client }
         })
     }
 

@@ -10,7 +10,7 @@ use crate::digest::Digest128;
 use crate::guards::dirty::CallBits;
 use crate::guards::loops::OpenCallSignature;
 use crate::id::{ActorId, CallId};
-use crate::state::FilePart;
+use crate::state::{CallSignature, FilePart};
 use crate::tool::ToolKind;
 
 /// How many calls may be open at once.
@@ -20,7 +20,10 @@ const CALLS_MAX: usize = 64;
 const TABLE_BYTES_MAX: usize = 20 * 1024;
 
 /// The bytes of a call without its names and files.
-const CALL_BYTES: usize = 80;
+const CALL_BYTES: usize = 88;
+
+/// The bytes of an awaited approval.
+const APPROVAL_BYTES: usize = 40;
 
 /// The maximum number of bytes of the file names in open calls.
 const FILES_BYTES_MAX: usize = 8 * 1024;
@@ -38,8 +41,8 @@ pub(crate) struct InFlightCall {
     pub(crate) tool: String,
     pub(crate) kind: ToolKind,
     pub(crate) args: Option<Digest128>,
-    /// Whether it runs only after a person's approval.
-    pub(crate) needs_approval: bool,
+    /// The approval that it waits for, if it runs only after a person's approval.
+    pub(crate) approval: Option<AwaitedApproval>,
     /// Whether it may change the workspace.
     pub(crate) changes: ChangeCertainty,
     /// Whether remembered files changed during the call.
@@ -56,6 +59,18 @@ pub(crate) struct InFlightCall {
     pub(crate) opened: OpenCallSignature,
     /// Which code it changes, and which checks it runs.
     pub(crate) bits: CallBits,
+    /// The first line that it reads, if it is a tool that reads one file.
+    pub(crate) first_line: Option<u32>,
+}
+
+/// The approval that a call waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AwaitedApproval {
+    /// The identity of the call, if its arguments are known.
+    pub(crate) signature: Option<CallSignature>,
+    /// Whether the client itself asks the person. The call can then run only now, and when it is
+    /// over, so is the question.
+    pub(crate) in_client: bool,
 }
 
 /// A tool that a call runs. It succeeds if the call succeeds.
@@ -111,6 +126,16 @@ pub(crate) enum FileAccess {
 }
 
 impl InFlightCall {
+    /// Whether it runs only after a person's approval.
+    pub(crate) fn needs_approval(&self) -> bool {
+        self.approval.is_some()
+    }
+
+    /// Whether the client asks a person about it now.
+    fn is_asked_in_client(&self) -> bool {
+        self.approval.is_some_and(|approval| approval.in_client)
+    }
+
     /// Whether it changed the workspace.
     pub(crate) fn mutates(&self) -> bool {
         self.changes == ChangeCertainty::Surely
@@ -127,7 +152,8 @@ impl InFlightCall {
         let id = self.id.as_ref().map_or(0, |id| id.as_str().len());
         let names = id + self.actor.as_str().len() + self.tool.len() + self.opened.shown.len();
         let carried: usize = self.carried.iter().map(|(_, text)| text.len() + 4).sum();
-        names + carried + self.files_bytes() + 4 * self.proofs.len() + CALL_BYTES
+        let approval = if self.needs_approval() { APPROVAL_BYTES } else { 0 };
+        names + carried + self.files_bytes() + 4 * self.proofs.len() + approval + CALL_BYTES
     }
 
     /// The approximate number of bytes of its files.
@@ -144,7 +170,7 @@ impl InFlight {
 
     /// Whether a call is open and does not wait for approval.
     pub(crate) fn is_running(&self, id: &CallId) -> bool {
-        self.0.iter().any(|call| !call.needs_approval && call.id.as_ref() == Some(id))
+        self.0.iter().any(|call| !call.needs_approval() && call.id.as_ref() == Some(id))
     }
 
     /// Adds a call. The oldest calls are removed and returned if there are too many.
@@ -196,9 +222,24 @@ impl InFlight {
         lost
     }
 
+    /// Whether the client asks a person about this call now.
+    pub(crate) fn is_asked_in_client(&self, id: &CallId) -> bool {
+        self.0.iter().any(|call| call.is_asked_in_client() && call.id.as_ref() == Some(id))
+    }
+
+    /// Whether the client asks a person now about a call with this signature, except under this id.
+    pub(crate) fn is_asked_elsewhere(&self, signature: CallSignature, id: Option<&CallId>) -> bool {
+        let is_same = |call: &InFlightCall| {
+            call.approval.and_then(|approval| approval.signature) == Some(signature)
+        };
+        self.0.iter().any(|call| {
+            call.is_asked_in_client() && is_same(call) && (id.is_none() || call.id.as_ref() != id)
+        })
+    }
+
     /// An open call that may currently change the workspace.
     pub(crate) fn find_mutating(&self) -> Option<&InFlightCall> {
-        self.0.iter().find(|call| !call.needs_approval && call.mutates())
+        self.0.iter().find(|call| !call.needs_approval() && call.mutates())
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &InFlightCall> {
@@ -246,7 +287,7 @@ mod tests {
             tool: "t".to_string(),
             kind: ToolKind::Other,
             args: Some(Digest128::of(args)),
-            needs_approval: false,
+            approval: None,
             changes: ChangeCertainty::Nothing,
             saw_change: false,
             files: Vec::new(),
@@ -261,6 +302,7 @@ mod tests {
                 shown: String::new(),
             },
             bits: CallBits::default(),
+            first_line: None,
         }
     }
 

@@ -33,6 +33,14 @@ words! {
         Loop = "loop",
         /// The iterations make no progress. A blocker report says so.
         NoProgress = "no_progress",
+        /// The agent stopped several times and did nothing in between. A blocker report says so.
+        StopEvents = "stop_events",
+        /// The completion check failed too often. A blocker report says so.
+        Verification = "verification",
+        /// The context of this model is full again after each compaction. A blocker report says so.
+        Context = "context",
+        /// A check could not be run, so that a person has to repair it. A blocker report says so.
+        BrokenCheck = "broken_check",
         /// The allowed iterations are used up. A checkpoint waits for acknowledgement.
         Checkpoint = "checkpoint",
     }
@@ -41,7 +49,17 @@ words! {
 impl PauseCause {
     /// Whether the agent is stuck, so that a person has to clear a blocker.
     pub fn is_stuck(self) -> bool {
-        matches!(self, Self::Loop | Self::NoProgress)
+        self.takes_next_model() || self == Self::BrokenCheck
+    }
+
+    /// Whether the instruction of an advisor may end it.
+    pub fn takes_advice(self) -> bool {
+        matches!(self, Self::Loop | Self::NoProgress | Self::StopEvents | Self::Verification)
+    }
+
+    /// Whether the next model may end it.
+    pub fn takes_next_model(self) -> bool {
+        self.takes_advice() || self == Self::Context
     }
 
     /// Whether a person's pause can be added on top of it. This is possible because another command

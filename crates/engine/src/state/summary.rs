@@ -90,6 +90,9 @@ pub struct SessionSummary {
     /// How full the contexts are, if the definition checks that.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub context: Vec<ContextSummary>,
+    /// When the main agent's context was last compacted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_compaction: Option<Timestamp>,
     /// How often an advisor was asked, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advisor: Option<AdvisorSummary>,
@@ -191,6 +194,10 @@ pub struct WaitingCall {
     pub does: String,
     /// Why approval is needed.
     pub why: String,
+    /// Whether the client itself asks the person now. If the person answers there, this question
+    /// ends.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub in_client: bool,
 }
 
 /// A turn in the vocabulary of `jackline status`.
@@ -270,7 +277,7 @@ impl SessionState {
                 .in_flight
                 .iter()
                 // A call that waits for approval does not run yet; it is listed under `waiting`.
-                .filter(|call| !call.needs_approval)
+                .filter(|call| !call.needs_approval())
                 .map(|call| (call.id.clone(), call.tool.clone()))
                 .collect(),
             actors: self.actors.iter().map(|actor| (actor.id.clone(), actor.calls)).collect(),
@@ -290,6 +297,7 @@ impl SessionState {
             tests: self.progress.counts,
             budgets: self.budgets(definition),
             context: self.contexts(definition),
+            last_compaction: self.host.last_compaction,
             advisor: self.advised.summary(definition),
             model: self.fallback.model.clone(),
             goal: self.action_trail.goal.clone(),

@@ -23,6 +23,12 @@ pub(crate) struct TurnState {
     pub(crate) same_blocks: u32,
     /// The text and epoch of the last block.
     pub(crate) last_block: Option<(u64, u64)>,
+    /// How many of these blocks only told that a check can't be run.
+    pub(crate) unrunnable_blocks: u32,
+    /// How many consecutive blocks had no work before them.
+    idle_blocks: u32,
+    /// How many calls were proposed before the last block.
+    calls_at_block: u64,
     /// The missing requirements when a stop was last blocked.
     pub(crate) missing: Option<String>,
 }
@@ -79,7 +85,8 @@ words! {
 impl TurnState {
     /// The turn after this one.
     pub(crate) fn next(&self) -> Self {
-        Self { number: self.number + 1, ..Self::default() }
+        let calls_at_block = self.calls_at_block;
+        Self { number: self.number + 1, calls_at_block, ..Self::default() }
     }
 
     /// Stores the beginning of the message of a blocked stop.
@@ -90,6 +97,27 @@ impl TurnState {
     /// Resets the counts of blocked stops.
     pub(crate) fn reset_blocks(&mut self) {
         (self.blocks, self.same_blocks, self.last_block) = (0, 0, None);
+        (self.idle_blocks, self.unrunnable_blocks) = (0, 0);
+    }
+
+    /// Counts a stop that the agent proposed as done, after so many calls. `is_unrunnable`: it was
+    /// blocked only because a check can't be run.
+    pub(crate) fn count_stop(&mut self, calls: u64, is_unrunnable: bool) {
+        self.idle_blocks = self.stops_without_work(calls);
+        self.calls_at_block = calls;
+        self.unrunnable_blocks =
+            if is_unrunnable { self.unrunnable_blocks.saturating_add(1) } else { 0 };
+    }
+
+    /// How many consecutive stops have no work before them, with one that is proposed after so many
+    /// calls.
+    pub(crate) fn stops_without_work(&self, calls: u64) -> u32 {
+        if calls == self.calls_at_block { self.idle_blocks.saturating_add(1) } else { 0 }
+    }
+
+    /// Records work that was no call.
+    pub(crate) fn record_work(&mut self) {
+        self.idle_blocks = 0;
     }
 
     /// Counts a blocked stop, and whether its text is repeated. A stop without a text only waits.

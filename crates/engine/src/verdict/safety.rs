@@ -76,6 +76,11 @@ open_words! {
         Held = "held",
         /// A briefing was written.
         Briefed = "briefed",
+        /// The full context was replaced by the briefing: the supervisor started a new
+        /// conversation.
+        RestartedSession = "restarted_session",
+        /// The client compacted the full context.
+        Compacted = "compacted",
         /// A constraint was put in force.
         Overridden = "overridden",
         /// The agent was told to run the tests.
@@ -102,6 +107,8 @@ open_words! {
         Granted = "granted",
         /// One call was forbidden.
         Forbidden = "forbidden",
+        /// The question about one call ended, and any grant for it.
+        Withdrawn = "withdrawn",
         /// The guard was switched off.
         SwitchedOff = "switched_off",
         /// The changed definition was put in force.

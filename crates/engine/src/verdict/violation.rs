@@ -247,6 +247,10 @@ words_with_limits! {
         BuildFailed = "build_failed",
         /// Tests failed after a change.
         TestsFailed = "tests_failed",
+        /// The agent stopped several times and did nothing in between.
+        StopEvents = "stop_events",
+        /// The completion check failed too often.
+        Verification = "verification",
         /// The same error as in the iteration before.
         SameError = "same_error",
         /// The iteration changed nothing.
@@ -269,6 +273,8 @@ words_with_limits! {
         WrongFiles = "wrong_files",
         /// The completion check is broken.
         CheckerBroken = "checker_broken",
+        /// A check can't be run, because a program is missing.
+        CheckNotRunnable = "check_not_runnable",
         /// The completion check still runs.
         VerificationRunning = "verification_running",
         /// A person has not trusted the command of the check.
@@ -281,6 +287,8 @@ words_with_limits! {
         FailingTests = "failing_tests",
         /// The result of the tests is unknown.
         UnknownTests = "unknown_tests",
+        /// The documentation of changed code was not updated.
+        UndocumentedCode = "undocumented_code",
         /// A command could switch the guard off or weaken it.
         OpeningControl = "opening_control",
         /// A protected file would be changed.

@@ -12,11 +12,12 @@ use serde_json::Value;
 
 use super::{TEXT_BYTES_MAX, WireError, type_error};
 use crate::event::{
-    AdvisorAnswered, Arguments, AttemptEnded, AttemptStage, AttemptStarted, CompactionFinished,
-    Control, Event, EventKind, IterationEnded, ModelChanged, OutputProposed, PlanProposed,
-    PromptSubmitted, SessionStarted, ShownLines, StopProposed, ToolFinished, ToolProposed,
-    UsageReported,
+    AdvisorAnswered, Arguments, AttemptEnded, AttemptStage, AttemptStarted, CHANGED_FILES_MAX,
+    CompactionFinished, Control, Event, EventKind, IterationEnded, ModelChanged, OutputProposed,
+    PlanProposed, PromptSubmitted, SessionStarted, ShownLines, StopProposed, ToolFinished,
+    ToolProposed, UsageReported, WorkspaceChanged,
 };
+
 use crate::json::DEPTH_MAX;
 
 /// Checks what the types of an event do not enforce: the length of its texts, the nesting of its
@@ -36,6 +37,7 @@ pub fn check_bounds(event: &Event) -> Result<(), WireError> {
             deadline: _,
             parent: _,
             role,
+            compact_command,
         }) => check_texts([
             ("workspace", workspace),
             ("client", client),
@@ -44,8 +46,9 @@ pub fn check_bounds(event: &Event) -> Result<(), WireError> {
             ("tools_hash", tools_hash),
             ("parameters_hash", parameters_hash),
             ("role", role),
+            ("compact_command", compact_command),
         ]),
-        EventKind::ToolProposed(ToolProposed { call: _, tool: _, args, cwd }) => {
+        EventKind::ToolProposed(ToolProposed { call: _, tool: _, args, cwd, asks_person: _ }) => {
             match args {
                 Arguments::Parsed(args @ Value::Object(_)) => check_nesting("args", Some(args))?,
                 Arguments::Parsed(other) => return Err(type_error("args", "an object", other)),
@@ -83,6 +86,9 @@ pub fn check_bounds(event: &Event) -> Result<(), WireError> {
             files_changed: _,
             error: _,
         }) => check_texts([("phase", phase), ("task", task), ("build", build)]),
+        EventKind::WorkspaceChanged(WorkspaceChanged { files, more: _ }) => {
+            check_changed_files(files)
+        }
         EventKind::StopProposed(StopProposed { reason, output: _, background: _ }) => {
             check_texts([("reason", reason)])
         }
@@ -115,6 +121,18 @@ fn check_texts<const N: usize>(fields: [(&str, &Option<String>); N]) -> Result<(
     fields
         .into_iter()
         .try_for_each(|(field, value)| value.iter().try_for_each(|it| check_text_length(field, it)))
+}
+
+/// Checks the files of a changed workspace.
+pub(super) fn check_changed_files(files: &[String]) -> Result<(), WireError> {
+    if files.len() > CHANGED_FILES_MAX {
+        return Err(WireError::Type {
+            field: "files".to_owned(),
+            expected: format!("at most {CHANGED_FILES_MAX} files"),
+            got: format!("{} files", files.len()),
+        });
+    }
+    files.iter().try_for_each(|file| check_text_length("files", file))
 }
 
 /// Checks the length of a text that is not a payload.
@@ -168,7 +186,7 @@ mod tests {
     /// Every event with every field that may contain a text.
     fn full() -> Vec<Value> {
         let lines = [
-            r#"{"event":"session_started","workspace":"","client":"","model":"","prompt_hash":"","tools_hash":"","parameters_hash":"","role":""}"#,
+            r#"{"event":"session_started","workspace":"","client":"","model":"","prompt_hash":"","tools_hash":"","parameters_hash":"","role":"","compact_command":""}"#,
             r#"{"event":"prompt_submitted","text":""}"#,
             r#"{"event":"tool_proposed","call":"c","tool":"t","args":{},"cwd":""}"#,
             r#"{"event":"tool_proposed","call":"c","tool":"t","args_text":""}"#,
@@ -179,6 +197,7 @@ mod tests {
             r#"{"event":"usage_reported","request":"r","model":"","input":1,"output":1}"#,
             r#"{"event":"compaction_finished","summary":""}"#,
             r#"{"event":"iteration_ended","phase":"","task":"","build":"","error":""}"#,
+            r#"{"event":"workspace_changed","files":[""]}"#,
             r#"{"event":"stop_proposed","reason":"","output":""}"#,
             r#"{"event":"attempt_started","attempt":"a"}"#,
             r#"{"event":"attempt_stage","attempt":"a","stage":""}"#,
@@ -239,7 +258,7 @@ mod tests {
         /// An accepted event can be parsed again, and the parser accepts the same events.
         #[test]
         fn an_accepted_event_can_be_parsed_again(
-            kind in 0..19_usize,
+            kind in 0..20_usize,
             lengths in prop::collection::vec(
                 prop_oneof![0..99_usize, TEXT_BYTES_MAX - 1..TEXT_BYTES_MAX + 2], 6),
             levels in prop_oneof![0..9_usize, 95..130_usize],
@@ -258,6 +277,17 @@ mod tests {
                 prop_assert_eq!(read, Ok(event));
             }
         }
+    }
+
+    #[test]
+    fn a_changed_workspace_names_a_limited_number_of_files() {
+        let named = |count: usize| {
+            let files: Vec<&str> = core::iter::repeat_n("a", count).collect();
+            parse_event(json!({"session":"s","event":"workspace_changed","files":files}))
+        };
+        assert!(named(CHANGED_FILES_MAX).is_ok());
+        let error = named(CHANGED_FILES_MAX + 1).unwrap_err();
+        assert!(error.to_string().contains("at most 64 files"), "{error}");
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jackline_engine::facts::{
-    DefinitionFact, FileFact, FileKind, GitFact, PinsFact, ROUNDS_MAX, TrackedFile, WatchedFact,
+    DefinitionFact, FileFact, FileKind, GitChangeFact, GitFact, PinsFact, ROUNDS_MAX, TrackedFile,
+    WatchedFact,
 };
 use jackline_engine::wire::parse_line;
 use jackline_engine::{
@@ -134,6 +135,11 @@ impl MemoryWorkspace {
             Query::Ignored { path } => {
                 facts.ignored.insert(path.clone(), false);
             }
+            // Git can't tell, and nothing tells how files changed.
+            Query::GitChange { command, .. } => {
+                facts.git_changes.insert(*command, GitChangeFact::Unknown);
+            }
+            Query::FileChanges { .. } => facts.file_changes = Some(BTreeMap::new()),
             Query::Definition => facts.definition = Some(DefinitionFact::Same),
             // No agent is approved, so no approval is required.
             Query::Pins { .. } => facts.pins = Some(PinsFact::default()),

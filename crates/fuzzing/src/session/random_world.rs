@@ -6,8 +6,9 @@ use std::sync::Arc;
 use jackline_engine::definition::StoredDefinition;
 use jackline_engine::digest::Digest128;
 use jackline_engine::facts::{
-    CheckFact, DefinitionFact, DefinitionFile, FeedbackFact, FileFact, FileKind, GitFact,
-    NewDefinition, PinsFact, PolicyFact, ReloadFact, TrackedFile, VerificationFact, WatchedFact,
+    CheckFact, DefinitionFact, DefinitionFile, FeedbackFact, FileChangeFact, FileDetails, FileFact,
+    FileKind, GitChangeFact, GitFact, GitFileChange, HookState, NewDefinition, PinsFact,
+    PolicyFact, ReloadFact, TrackedFile, VerificationFact, WatchedFact,
 };
 use jackline_engine::verdict::Severity;
 use jackline_engine::{Digest, Event, Fact, Facts, Now, Query, Timestamp, observe};
@@ -75,15 +76,24 @@ impl RandomWorld {
 
     pub(super) fn answer(&self, query: &Query) -> Fact {
         match query {
-            Query::File { path, wants } => Fact::File(self.file(path, wants.json, wants.contents)),
+            Query::File { path, wants } => Fact::File(self.file(path, *wants)),
             Query::Changed { files } => {
                 let changed = files.iter().filter(|file| self.coin(&file.path));
+                let contents = FileDetails { contents: true, ..FileDetails::default() };
                 let fact =
-                    |file: &TrackedFile| (file.path.clone(), self.file(&file.path, false, true));
+                    |file: &TrackedFile| (file.path.clone(), self.file(&file.path, contents));
                 Fact::Changed(changed.map(fact).collect())
             }
             Query::Git { .. } => Fact::Git(self.repository()),
             Query::Ignored { path } => Fact::Ignored(self.coin(path)),
+            Query::GitChange { files, .. } => Fact::GitChange(self.git_change(files)),
+            Query::Hook { .. } => Fact::Hook(self.hook_state()),
+            Query::FileChanges { files } => {
+                let changed = files.iter().filter(|file| self.coin(&file.path));
+                Fact::FileChanges(
+                    changed.map(|file| (file.path.clone(), self.file_change())).collect(),
+                )
+            }
             Query::Verification { .. } => Fact::Verification(self.verification()),
             Query::Watched { files, .. } => Fact::Watched(self.watched_of(files)),
             Query::Feedback { .. } => Fact::Feedback(self.feedback()),
@@ -101,6 +111,33 @@ impl RandomWorld {
         }
     }
 
+    fn git_change(&self, files: &[String]) -> GitChangeFact {
+        if self.seed.is_multiple_of(4) {
+            return GitChangeFact::Unknown;
+        }
+        let change = GitFileChange {
+            removed: self.seed.is_multiple_of(2),
+            kept: self.seed.is_multiple_of(5),
+            before: self.hook_state(),
+            after: HookState::Absent,
+        };
+        let changed = files.iter().filter(|file| self.coin(file));
+        GitChangeFact::Known { files: changed.map(|file| (file.clone(), change)).collect() }
+    }
+
+    fn hook_state(&self) -> HookState {
+        match self.seed % 3 {
+            0 => HookState::Absent,
+            1 => HookState::Present,
+            _ => HookState::Disabled,
+        }
+    }
+
+    fn file_change(&self) -> FileChangeFact {
+        let by_git = self.seed.is_multiple_of(2);
+        FileChangeFact { by_git, before: self.hook_state(), after: HookState::Absent }
+    }
+
     fn watched_of(&self, files: &[TrackedFile]) -> BTreeMap<String, WatchedFact> {
         let changed = files.iter().filter(|file| self.coin(&file.path));
         changed.map(|file| (file.path.clone(), self.watched())).collect()
@@ -111,7 +148,7 @@ impl RandomWorld {
         WatchedFact { stamp: u64::from(self.seed), sha256, ..WatchedFact::default() }
     }
 
-    fn file(&self, path: &str, json: bool, contents: bool) -> FileFact {
+    fn file(&self, path: &str, wants: FileDetails) -> FileFact {
         // Usually all files exist. In some states one of them is something else.
         let odd = self.seed.is_multiple_of(3) && self.coin(path);
         let number = if odd { usize::from(self.seed / 3) % FILE_KINDS.len() } else { 0 };
@@ -122,11 +159,12 @@ impl RandomWorld {
         FileFact {
             bytes: u64::from(self.seed),
             modified: (self.seed % 8 != 7).then(|| self.wall()),
-            json: json.then_some(self.seed % 5 != 4),
+            json: wants.json.then_some(self.seed % 5 != 4),
+            declares_tests: wants.declares_tests.then_some(self.seed % 6 != 5),
             real: (self.seed % 16 == 9).then(|| format!("real/{path}")),
             stamp: (self.seed % 16 != 11).then_some(u64::from(self.seed % 4)),
-            digest: contents.then(|| Digest128::of(&[self.seed % 4])),
-            lines: contents.then_some(u64::from(self.seed)),
+            digest: wants.contents.then(|| Digest128::of(&[self.seed % 4])),
+            lines: wants.contents.then_some(u64::from(self.seed)),
             ..FileFact::without_details(kind)
         }
     }

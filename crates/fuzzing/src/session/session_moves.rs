@@ -9,6 +9,7 @@ use jackline_engine::event::{
     AdvisorAnswered, AttemptEnded, AttemptResult, AttemptStage, AttemptStarted, CallReference,
     ChangeReason, CompactionFinished, Control, IterationEnded, ModelChanged, OutputProposed,
     PlanProposed, PromptSource, ReportedStage, ReportedTests, ShownLines, Stage, UsageReported,
+    WorkspaceChanged,
 };
 use jackline_engine::id::{AttemptId, RequestId};
 use jackline_engine::{
@@ -21,7 +22,7 @@ use serde_json::{Value, json};
 use super::random_world::RandomWorld;
 
 /// The letters of the events, in the order of the wire format. `r` repeats the previous move.
-pub(super) const KINDS: &[u8] = b"sptfloucixagevmkz";
+pub(super) const KINDS: &[u8] = b"sptflouciwxagevmkz";
 const REPEAT: u8 = b'r';
 
 /// How often a move can be repeated.
@@ -104,6 +105,7 @@ impl SessionMove {
                 tool: self.tool(),
                 args: self.arguments(),
                 cwd: self.as_str(),
+                asks_person: self.flag(),
             }),
             b'f' => self.finished(),
             b'l' => EventKind::PlanProposed(PlanProposed {
@@ -127,6 +129,10 @@ impl SessionMove {
                 build: self.as_str(),
                 files_changed: self.flag().then(|| self.count()),
                 error: self.payload(),
+            }),
+            b'w' => EventKind::WorkspaceChanged(WorkspaceChanged {
+                files: self.as_str().into_iter().collect(),
+                more: self.flag(),
             }),
             b'x' => EventKind::StopProposed(StopProposed {
                 reason: self.as_str(),

@@ -1,8 +1,11 @@
 //! The gate of the proxy: it decides about calls, checks results and examines lists of tools.
 
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jackline_engine::json::parse_strict;
+use jackline_engine::output_page::PageLimits;
 use jackline_engine::tool::PAGE_TURN_TOOL;
 use jackline_engine::{Arguments, CallStatus, Payload};
 use jackline_runtime::CallResult;
@@ -11,7 +14,7 @@ use serde_json::Value;
 use super::open_requests::{OpenRequest, OpenRequestKind};
 use super::proxy_failure::ProxyFailure;
 use super::proxy_shared::{CallDecision, ProxyShared, RequestedCall, ServerAnswers};
-use super::result_pages::{LinkSupport, ResultPageAnswer, ResultPages};
+use super::result_pages::{LinkSupport, PageRequirements, ResultPageAnswer, ResultPages};
 use super::rpc_message::{RpcLine, RpcMessage, range_of, render_answer};
 use super::server_tools::ServerTools;
 use super::tool_pins::ToolPins;
@@ -28,6 +31,8 @@ const EXACT_FLOAT_MAX: f64 = 9_007_199_254_740_992.0;
 pub(super) struct ProxyGate {
     pub(super) front: McpSessionGate,
     pub(super) tools: ServerTools,
+    /// Set if the server has announced another list of tools.
+    pub(super) announced_tools: Arc<AtomicBool>,
     pub(super) pins: ToolPins,
     pub(super) pages: ResultPages,
 }
@@ -36,6 +41,9 @@ impl ProxyGate {
     /// Decides about a call.
     pub(super) fn decide_call(&mut self, want: &RequestedCall) -> CallDecision {
         let RequestedCall { open, tool, arguments } = want;
+        if self.forget_outdated_tools() {
+            self.front.set_tools(self.tools.known_tools());
+        }
         if tool == PAGE_TURN_TOOL {
             let text = format!("jackline: `{tool}` is a reserved tool name");
             return CallDecision::Answer(refusal(open, &text));
@@ -56,6 +64,15 @@ impl ProxyGate {
             Ok(permit) => CallDecision::Permit(permit.number),
             Err(refused) => CallDecision::Answer(refusal(open, &refused.text())),
         }
+    }
+
+    /// Forgets the list of tools if the server has announced another one. Returns whether it has.
+    fn forget_outdated_tools(&mut self) -> bool {
+        let is_outdated = self.announced_tools.swap(false, Ordering::Relaxed);
+        if is_outdated {
+            self.tools.forget_list();
+        }
+        is_outdated
     }
 
     /// Handles a call of the page tool. Like any other call, but without the server.
@@ -144,7 +161,9 @@ impl ProxyGate {
 
     /// Processes a list of tools and adds the page tool. Returns whether it is a valid list.
     fn process_tool_list(&mut self, shared: &ProxyShared, result: &mut String) -> bool {
+        self.forget_outdated_tools();
         let Some(list) = self.tools.read_list(result, &mut self.pins) else { return false };
+        self.front.set_tools(self.tools.known_tools());
         shared.server.note_tools(shared, &list.tools);
         if let Err(error) = self.pins.save() {
             shared.write_message(&format!("can't save the tool descriptions: {error}"));
@@ -167,16 +186,23 @@ impl ProxyGate {
             self.report_failed_call(call, CallStatus::Error, None);
             return false;
         };
-        let text = Some(result_text(&parsed, &parsed.items())).filter(|text| !text.is_empty());
         let (status, background) = (parsed.status(), parsed.is_background());
-        let requires_structured = self.tools.requires_structured(tool);
-        let page = self.pages.shorten(result, links, requires_structured);
-        if let Some(page) = &page {
+        let text = result_text(&parsed, &parsed.items());
+        // A finished tool with an empty text has found nothing.
+        let is_output = status == CallStatus::Ok && !background && parsed.has_content_field();
+        let text = Some(text).filter(|text| is_output || !text.is_empty());
+        let insists = self.tools.requires_structured(tool);
+        let (PageLimits { lines_max, .. }, first) = self.front.page_limits(call);
+        let mut page = self.pages.shorten(result, PageRequirements { links, insists, lines_max });
+        if let Some(page) = &mut page {
             let shows = if status == CallStatus::Ok {
                 self.front.file_contents_shown(call)
             } else {
                 Vec::new()
             };
+            if let Some(lines) = &mut page.fact.lines {
+                lines.first = first;
+            }
             self.pages.remember_unread(page, shows);
         }
         let offered = page.as_ref().map(|page| page.fact.clone());

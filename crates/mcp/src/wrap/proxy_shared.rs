@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -79,6 +79,8 @@ pub(super) struct ServerAnswers {
 pub(super) struct ProxyShared {
     pub(super) gate: Mutex<ProxyGate>,
     pub(super) open_requests: Mutex<OpenRequests>,
+    /// Set if the server has announced another list of tools.
+    pub(super) announced_tools: Arc<AtomicBool>,
     pub(super) jobs: SyncSender<ProxyJob>,
     pub(super) server: Arc<dyn ProxiedServer>,
     pub(super) timeout_ms: u64,

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use jackline_engine::CallStatus;
 use jackline_engine::event::ShownLines;
 use jackline_engine::facts::OutputFact;
+use jackline_engine::output_page::{PageLimits, describe_page, first_part};
 use jackline_journal::StoreError;
-use jackline_runtime::spill::{OutputPage, PageCursor, Spill, file_uri, first_part};
+use jackline_runtime::spill::{OutputPage, PageCursor, Spill, file_uri};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -51,6 +52,16 @@ pub(super) enum LinkSupport {
     Unsupported,
 }
 
+/// What the client and the tool need of a page.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PageRequirements {
+    pub(super) links: LinkSupport,
+    /// Whether the client accepts no result without structured content.
+    pub(super) insists: bool,
+    /// The largest number of lines, if lines are limited.
+    pub(super) lines_max: Option<u64>,
+}
+
 /// Shortens results and shows their pages.
 #[derive(Debug)]
 pub(super) struct ResultPages {
@@ -58,6 +69,8 @@ pub(super) struct ResultPages {
     bytes_max: usize,
     /// Results with pages that were not shown yet, the oldest first.
     unread: VecDeque<UnreadResult>,
+    /// The results whose pages have a limited number of lines, and the limit; the oldest first.
+    line_limits: VecDeque<(u64, u64)>,
 }
 
 /// A result that is shown in pages.
@@ -91,7 +104,7 @@ struct ShownLength {
 
 impl ResultPages {
     pub(super) fn new(spill: Spill, bytes_max: usize) -> Self {
-        Self { spill, bytes_max, unread: VecDeque::new() }
+        Self { spill, bytes_max, unread: VecDeque::new(), line_limits: VecDeque::new() }
     }
 
     /// Remembers which file contents a result shows. They count once its last page was shown.
@@ -122,48 +135,59 @@ impl ResultPages {
         self.unread.remove(at).map(|unread| unread.shows).unwrap_or_default()
     }
 
-    /// The first page of a result; `None` if the result is short enough. `insists` means that the
-    /// client accepts no result without structured content.
+    /// The first page of a result; `None` if the result is short enough.
     pub(super) fn shorten(
         &mut self,
         result: &str,
-        links: LinkSupport,
-        insists: bool,
+        asked: PageRequirements,
     ) -> Option<ShortenedResult> {
-        if result.len() <= self.bytes_max {
+        // A line end in a text of a message has two characters.
+        let lines_max = asked.lines_max.map(|max| usize::try_from(max).unwrap_or(usize::MAX));
+        let may_have_many_lines = lines_max.is_some_and(|max| result.matches("\\n").count() >= max);
+        if result.len() <= self.bytes_max && !may_have_many_lines {
             return None;
         }
         let parsed = McpToolResult::parse(result)?;
         let items = parsed.items();
         let bytes = parsed.size(&items);
-        if bytes <= self.bytes_max {
+        let text = joined_text(&parsed, &items);
+        let line_limit = PageLimits { lines_max: asked.lines_max, bytes_max: usize::MAX };
+        if bytes <= self.bytes_max && !line_limit.is_exceeded_by(&text) {
             return None;
         }
-        let mut shortened = self.first_page(result, &parsed, &items, links, insists);
+        let mut shortened = self.first_page(result, (&parsed, &items), &text, asked);
         shortened.fact.bytes = bytes as u64;
         shortened.fact.shown = shortened.result.len() as u64;
+        if let (Some(max), Some((number, _))) = (asked.lines_max, shortened.unread_text) {
+            if self.line_limits.len() >= UNREAD_RESULTS_MAX {
+                self.line_limits.pop_front();
+            }
+            self.line_limits.push_back((number, max));
+        }
         Some(shortened)
     }
 
     fn first_page(
         &mut self,
         result: &str,
-        parsed: &McpToolResult<'_>,
-        items: &[ResultItem<'_>],
-        links: LinkSupport,
-        insists: bool,
+        (parsed, items): (&McpToolResult<'_>, &[ResultItem<'_>]),
+        full_text: &str,
+        asked: PageRequirements,
     ) -> ShortenedResult {
+        let PageRequirements { links, insists, lines_max } = asked;
         let mut room = self.bytes_max.saturating_sub(OWN_TEXT_BYTES);
         let half = self.page_bytes();
-        let structured = parsed.structured.filter(|raw| raw.get().len() <= half);
+        let line_limit = PageLimits { lines_max, bytes_max: usize::MAX };
+        let whole_max = line_limit.first_page(full_text).len();
+        let repeats_text = whole_max < full_text.len() && parsed.structured.is_some();
+        let structured = parsed.structured.filter(|raw| raw.get().len() <= half && !repeats_text);
         room -= structured.map_or(0, |raw| raw.get().len());
 
         let (mut others, mut left_out): (Vec<Value>, Vec<&ResultItem<'_>>) =
             (Vec::new(), Vec::new());
-        let mut texts: Vec<&str> = Vec::new();
         for item in items {
             match item.text() {
-                Some(text) => texts.push(text),
+                Some(_) => {}
                 None if item.raw.len() <= room / 2 => {
                     room -= item.raw.len();
                     let value = serde_json::from_str(item.raw);
@@ -173,22 +197,19 @@ impl ResultPages {
             }
         }
         others.extend(self.store_left_out_items(&left_out));
-        let full_text = match texts.as_slice() {
-            [] if items.is_empty() => Cow::Owned(result_text(parsed, items)),
-            [one] => Cow::Borrowed(*one),
-            texts => Cow::Owned(texts.join("\n")),
-        };
         let mut stored = None;
         let long = parsed.structured.filter(|_| structured.is_none());
-        let short = long.map(|raw| self.cut_texts(raw, half, &full_text, &mut stored));
-        let shown = first_part(&full_text, half.min(room));
+        let whole = (full_text, whole_max);
+        let short = long.map(|raw| self.cut_texts(raw, half, whole, &mut stored));
+        let limits = PageLimits { lines_max, bytes_max: half.min(room) };
+        let shown = limits.first_page(full_text);
         // Some clients show only one of the two, so both must continue at the same position.
         let same_to = short.as_ref().and_then(|short| short.as_ref()?.1);
         let shown = same_to.and_then(|to| shown.get(..to)).unwrap_or(shown);
         let cut = (shown.len() < full_text.len()).then(|| {
-            let result_of_storing = stored.take().map_or_else(|| self.spill.store(&full_text), Ok);
+            let result_of_storing = stored.take().map_or_else(|| self.spill.store(full_text), Ok);
             stored = result_of_storing.as_ref().ok().cloned();
-            note_for_rest(result_of_storing, &full_text, shown, links)
+            note_for_rest(result_of_storing, full_text, shown, links)
         });
 
         let mut content: Vec<Value> = Vec::new();
@@ -197,9 +218,17 @@ impl ResultPages {
         }
         content.append(&mut others);
         let mut page = Map::new();
+        let described = describe_page(full_text, shown, 1);
         if let Some(rest) = cut {
             content.extend(rest.items);
             page = rest.meta;
+            if let Some(lines) = described.lines {
+                page.insert("lines_shown".to_owned(), json!(lines.shown));
+                page.insert(
+                    "lines_remaining".to_owned(),
+                    json!(lines.total.saturating_sub(lines.shown)),
+                );
+            }
         }
         let mut fields = Map::new();
         if parsed.has_content_field() {
@@ -232,7 +261,7 @@ impl ResultPages {
         let file = stored.map(|(_, path)| path.display().to_string());
         ShortenedResult {
             result: Value::Object(fields).to_string(),
-            fact: OutputFact { file, ..OutputFact::default() },
+            fact: OutputFact { file, ..described },
             unread_text: number
                 .map(|number| (number, ShownLength { shown: shown.len(), bytes: full_text.len() })),
         }
@@ -305,13 +334,14 @@ impl ResultPages {
 
     /// Cuts the long texts of structured content, which keeps its shape, so that most schemas still
     /// accept it. Each cut text ends with a cursor, because many clients show only the structured
-    /// content. If one of the texts is `whole`, it is stored only once, and the result contains how
-    /// much of it is shown. Returns `None` if the content is still too long.
+    /// content. If one of the texts is the whole text, it is stored only once and cut after
+    /// `whole_max` bytes, and the result contains how much of it is shown. Returns `None` if the
+    /// content is still too long.
     fn cut_texts(
         &mut self,
         raw: &RawValue,
         most: usize,
-        whole: &str,
+        (whole, whole_max): (&str, usize),
         stored: &mut Option<(u64, PathBuf)>,
     ) -> Option<(Value, Option<usize>)> {
         let mut value: Value = serde_json::from_str(&replace_lone_surrogates(raw.get())).ok()?;
@@ -319,7 +349,8 @@ impl ResultPages {
         let mut texts_max = most - most / 4;
         loop {
             let mut short = value.clone();
-            cut_long_texts(&mut short, texts_max, &mut |_, _| "x".repeat(CUT_NOTE_BYTES_MAX));
+            let cut = LongTextCut { most: texts_max, whole, whole_max };
+            cut_long_texts(&mut short, cut, &mut |_, _| "x".repeat(CUT_NOTE_BYTES_MAX));
             if short.to_string().len() <= most {
                 break;
             }
@@ -328,7 +359,8 @@ impl ResultPages {
                 return None;
             }
         }
-        cut_long_texts(&mut value, texts_max, &mut |text, shown| {
+        let cut = LongTextCut { most: texts_max, whole, whole_max };
+        cut_long_texts(&mut value, cut, &mut |text, shown| {
             let number = if text == whole {
                 whole_shown = Some(shown);
                 *stored = stored.take().or_else(|| self.spill.store(text).ok());
@@ -351,7 +383,7 @@ impl ResultPages {
     ) -> ResultPageAnswer {
         let page = parse_cursor_argument(arguments).and_then(|cursor| {
             let page = self.spill.page(cursor, self.page_bytes());
-            page.map_err(|error| error.to_string())
+            page.map(|page| self.limit_lines(page)).map_err(|error| error.to_string())
         });
         match page {
             Ok(page) => {
@@ -373,6 +405,14 @@ impl ResultPages {
                 ResultPageAnswer { result, text: error_text, status: CallStatus::Error, seen }
             }
         }
+    }
+
+    /// Limits a page to the lines that the result may show at once.
+    fn limit_lines(&self, page: OutputPage) -> OutputPage {
+        let limited = self.line_limits.iter().find(|(number, _)| *number == page.cursor.number);
+        let Some((_, lines_max)) = limited else { return page };
+        let limits = PageLimits { lines_max: Some(*lines_max), bytes_max: page.text.len() };
+        OutputPage { text: limits.first_page(&page.text).to_owned(), ..page }
     }
 
     /// Removes the stored texts.
@@ -481,18 +521,55 @@ fn fields_by_size(result: &str, half: usize) -> (Map<String, Value>, BTreeMap<St
     (small, large)
 }
 
+/// How texts are cut.
+#[derive(Clone, Copy)]
+struct LongTextCut<'t> {
+    /// The longest text that is not cut.
+    most: usize,
+    /// The text of the whole result, of which at most `whole_max` bytes are shown.
+    whole: &'t str,
+    whole_max: usize,
+}
+
+impl LongTextCut<'_> {
+    /// The part of a text that is shown, if the text is cut.
+    fn shown_part<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let is_long = text.len() > self.most;
+        let bytes_max =
+            if is_long { self.most.saturating_sub(CUT_NOTE_BYTES_MAX) } else { text.len() };
+        let lines_end = if text == self.whole { self.whole_max } else { text.len() };
+        let shown = first_part(text.get(..lines_end).unwrap_or(text), bytes_max);
+        (shown.len() < text.len()).then_some(shown)
+    }
+}
+
 /// Cuts the long texts in a value. `mark` returns the text that follows the cut; it gets the text
 /// and how much of it is shown.
-fn cut_long_texts(value: &mut Value, most: usize, mark: &mut dyn FnMut(&str, usize) -> String) {
+fn cut_long_texts(
+    value: &mut Value,
+    cut: LongTextCut<'_>,
+    mark: &mut dyn FnMut(&str, usize) -> String,
+) {
     match value {
-        Value::String(text) if text.len() > most => {
-            let shown = first_part(text, most.saturating_sub(CUT_NOTE_BYTES_MAX));
-            *text = format!("{shown}{}", mark(text, shown.len()));
+        Value::String(text) => {
+            if let Some(shown) = cut.shown_part(text) {
+                *text = format!("{shown}{}", mark(text, shown.len()));
+            }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| cut_long_texts(item, most, mark)),
+        Value::Array(items) => items.iter_mut().for_each(|item| cut_long_texts(item, cut, mark)),
         Value::Object(fields) => {
-            fields.values_mut().for_each(|item| cut_long_texts(item, most, mark));
+            fields.values_mut().for_each(|item| cut_long_texts(item, cut, mark));
         }
         _ => {}
+    }
+}
+
+/// The texts of a result, joined. A result without items is its structured content.
+fn joined_text<'t>(parsed: &McpToolResult<'_>, items: &'t [ResultItem<'_>]) -> Cow<'t, str> {
+    let texts: Vec<&str> = items.iter().filter_map(ResultItem::text).collect();
+    match texts.as_slice() {
+        [] if items.is_empty() => Cow::Owned(result_text(parsed, items)),
+        [one] => Cow::Borrowed(*one),
+        texts => Cow::Owned(texts.join("\n")),
     }
 }

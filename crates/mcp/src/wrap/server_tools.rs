@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use jackline_runtime::AdapterTools;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::listed_tools::ListedTools;
 use super::rpc_message::{push_to_array, range_of};
 use super::tool_pins::ToolPins;
 use super::tool_result::FEEDBACK_FIELD;
@@ -17,6 +19,8 @@ use crate::result_size_meta::full_result_meta;
 pub(super) struct ServerTools {
     /// What the output schema of each tool allows.
     promises: BTreeMap<String, OutputPromise>,
+    /// The tools of the list that the client got last.
+    listed: ListedTools,
     /// Whether the server itself has a tool with the name of the page tool.
     has_page_tool: bool,
 }
@@ -64,6 +68,16 @@ struct ToolListResult<'a> {
 }
 
 impl ServerTools {
+    /// The tools that the guards know. While no complete list is known, other tools may exist.
+    pub(super) fn known_tools(&self) -> AdapterTools {
+        self.listed.known_tools(!self.has_page_tool)
+    }
+
+    /// Forgets the list, because the server has announced another one.
+    pub(super) fn forget_list(&mut self) {
+        self.listed = ListedTools::default();
+    }
+
     /// Whether a call of this name is for the page tool.
     pub(super) fn is_page_tool(&self, tool: &str) -> bool {
         tool == PAGE_TOOL && !self.has_page_tool
@@ -90,6 +104,7 @@ impl ServerTools {
         let ToolListResult { tools, next } = serde_json::from_str(result).ok()?;
         let (array, last) = (range_of(result, tools), next.is_none());
         let described: Vec<Value> = serde_json::from_str(tools.get()).ok()?;
+        self.listed.add_page(&described, last);
         let mut changed = Vec::new();
         for tool in &described {
             let Some(name) = tool.get("name").and_then(Value::as_str) else { continue };

@@ -1,6 +1,8 @@
 //! From the server to the client: passes on everything unchanged, except answers without a request,
 //! and messages that the guards must see first.
 
+use std::sync::atomic::Ordering;
+
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -106,6 +108,9 @@ fn choose_action(shared: &ProxyShared, message: &RpcMessage<'_>) -> ServerMessag
             lock_ignoring_poison(&shared.open_requests)
                 .extend_deadline(&token, shared.new_deadline_ms());
         }
+    }
+    if message.method.as_deref() == Some("notifications/tools/list_changed") {
+        shared.announced_tools.store(true, Ordering::Relaxed);
     }
     let Some(id) = message.answered_id() else { return ServerMessageAction::Pass };
     let Some(open) = lock_ignoring_poison(&shared.open_requests).remove(&id) else {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use jackline_engine::Digest;
 use jackline_engine::digest::Digest128;
-use jackline_engine::facts::{FileDetails, FileFact, FileKind, TrackedFile};
+use jackline_engine::facts::{FileDetails, FileFact, FileKind, TrackedFile, declares_tests};
 use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 
@@ -17,6 +17,9 @@ use jackline_host::clock::from_system;
 
 /// The largest file that is checked for being JSON.
 const JSON_BYTES_MAX: u64 = 64 << 20;
+
+/// How much of a project file is read.
+const PROJECT_FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The largest file that is identified by a digest of its contents. A larger one is identified by
 /// its file stamp.
@@ -142,6 +145,7 @@ fn fact_at(landing: &RealPath, wants: FileDetails) -> FileFact {
         bytes: metadata.len(),
         modified: metadata.modified().ok().map(from_system),
         json: wants.json.then(|| metadata.len() <= JSON_BYTES_MAX && is_json(&landing.path)),
+        declares_tests: wants.declares_tests.then(|| declares_tests_at(&landing.path)),
         stamp: Some(look),
         digest: contents.as_ref().map(|contents| contents.digest),
         lines: contents.and_then(|contents| contents.lines),
@@ -204,6 +208,14 @@ fn open_nonblocking(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(flags).open(path)
 }
 
+/// Whether a project file declares tests. A file that can't be read, or is too long, declares none.
+fn declares_tests_at(path: &Path) -> bool {
+    let mut text = String::new();
+    let read = open_nonblocking(path)
+        .and_then(|file| file.take(PROJECT_FILE_BYTES_MAX).read_to_string(&mut text));
+    read.is_ok() && declares_tests(&path.to_string_lossy(), &text)
+}
+
 fn is_json(path: &Path) -> bool {
     let mut bytes = Vec::new();
     let read =
@@ -220,7 +232,8 @@ mod tests {
 
     use super::*;
 
-    const CONTENTS: FileDetails = FileDetails { json: false, contents: true };
+    const CONTENTS: FileDetails =
+        FileDetails { json: false, contents: true, declares_tests: false };
 
     struct TestFiles {
         _root: TempDir,
@@ -301,10 +314,28 @@ mod tests {
         let fact = place.look_at("f");
         assert_eq!((fact.json, fact.digest, fact.lines), (None, None, None));
         assert!(fact.stamp.is_some());
-        let json = FileDetails { json: true, contents: false };
+        let json = FileDetails { json: true, ..FileDetails::default() };
         assert_eq!(place.files().inspect("f", json).json, Some(true));
         fs::write(place.work.join("f"), "{").unwrap();
         assert_eq!(place.files().inspect("f", json).json, Some(false));
+    }
+
+    #[test]
+    fn a_project_file_is_searched_for_tests() {
+        let place = test_files();
+        let wants = FileDetails { declares_tests: true, ..FileDetails::default() };
+        for (name, text, expected) in [
+            ("package.json", "{\"scripts\":{\"test\":\"jest\"}}", true),
+            ("package.json", "{\"scripts\":{}}", false),
+            ("Makefile", "test:\n\ttrue\n", true),
+            ("Makefile", "all:\n\ttrue\n", false),
+        ] {
+            fs::write(place.work.join(name), text).unwrap();
+            assert_eq!(place.files().inspect(name, wants).declares_tests, Some(expected), "{text}");
+        }
+        fs::write(place.work.join("Makefile"), [0xff, 0xfe]).unwrap();
+        assert_eq!(place.files().inspect("Makefile", wants).declares_tests, Some(false));
+        assert_eq!(place.files().inspect("none", wants).declares_tests, None);
     }
 
     #[test]

@@ -166,6 +166,6 @@ fn learn(batch: &[Query], answers: Vec<Fact>, facts: &mut Facts) -> Result<(), F
 fn wants_to_repeat(fact: &FileFact) -> FileDetails {
     match fact.kind {
         FileKind::File => FileDetails::contained_in(fact),
-        _ => FileDetails { json: true, contents: true },
+        _ => FileDetails { json: true, contents: true, declares_tests: true },
     }
 }

@@ -11,7 +11,7 @@ use jackline_engine::{Digest, Fact, Query};
 use super::files::FileInspector;
 use super::missing_paths::MissingPathCache;
 use super::{FactContext, FactDeadline, FactError, FactSource};
-use crate::git::{self, GitProgram};
+use crate::git::{self, GitProgram, GitQuestion};
 use crate::restore;
 use crate::verification::{VerificationRun, VerificationRunner};
 use crate::vouched_edits::{REMOVED, is_vouched_for};
@@ -39,7 +39,10 @@ impl FactSource for LocalMachine {
         // One `git` process answers all these queries.
         let paths: Vec<String> = queries.iter().filter_map(path_of).collect();
         let ignored = scene.ignored(&paths);
-        Ok(queries.iter().map(|query| self.fact(scene, query, &ignored)).collect())
+        // All questions about what git changes share one time limit.
+        let git = GitProgram::default();
+        let question = GitQuestion::begin(&git);
+        Ok(queries.iter().map(|query| self.fact(scene, query, &ignored, question)).collect())
     }
 }
 
@@ -49,6 +52,7 @@ impl LocalMachine {
         scene: &FactContext<'_>,
         query: &Query,
         ignored: &BTreeMap<String, bool>,
+        question: GitQuestion<'_>,
     ) -> Fact {
         match query {
             Query::File { path, wants } => Fact::File(scene.files().inspect(path, *wants)),
@@ -63,6 +67,11 @@ impl LocalMachine {
                 Some(directory) => GitProgram::default().status(&directory),
                 None => git::unsaved_fact(),
             }),
+            Query::GitChange { dir, change, files, .. } => {
+                Fact::GitChange(scene.predict(question, dir, change, files))
+            }
+            Query::Hook { path } => Fact::Hook(scene.hook_state(path)),
+            Query::FileChanges { files } => Fact::FileChanges(scene.file_changes(question, files)),
             Query::Ignored { path } => {
                 Fact::Ignored(ignored.get(path).copied().unwrap_or_default())
             }

@@ -1,6 +1,5 @@
 //! The decision on an agent's request to end its turn.
 
-use jackline_engine::Decision;
 use jackline_engine::verdict::{CompletionResult, ViolationSubtype};
 
 use super::answer::GateAnswer;
@@ -14,13 +13,14 @@ pub enum StopRuling {
     Continue(String),
     /// A check by command is running. The stop can be proposed again when it has ended.
     Wait(String),
-    /// The session is stopped, or the guard is broken.
+    /// The session is paused or stopped, or the guard is broken.
     Blocked(String),
 }
 
 impl StopRuling {
-    pub(super) fn of(answer: GateAnswer) -> Self {
-        if answer.is_broken() || answer.verdict.is_enforced(Decision::Stop) {
+    /// The decision in an answer to a proposed stop.
+    pub fn of(answer: GateAnswer) -> Self {
+        if answer.is_broken() || answer.blocks_session() {
             return Self::Blocked(answer.reason());
         }
         if answer.is_allowed() {

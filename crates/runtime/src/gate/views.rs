@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use jackline_engine::definition::IoLimits;
 use jackline_engine::event::ShownLines;
-use jackline_engine::{Definition, Event, SessionSummary, Timestamp};
+use jackline_engine::output_page::PageLimits;
+use jackline_engine::{CallId, Definition, Event, SessionSummary, Timestamp, ToolKind};
 
 use super::Gate;
 use crate::runtime::{OutputBounds, SessionRunState};
@@ -25,10 +27,22 @@ impl Gate {
         self.runtime.session_run_state(&self.session)
     }
 
+    /// Whether the client asks a person about this call now.
+    pub fn is_asked_in_client(&mut self, call: &CallId) -> bool {
+        self.runtime.is_asked_in_client(&self.session, call)
+    }
+
     /// The parts of files that an open call shows, if its whole output is shown.
     pub fn shown_file_parts(&mut self, number: u64) -> Vec<ShownLines> {
         let call = self.calls.id(number);
         call.map_or_else(Vec::new, |call| self.runtime.shown_file_parts(&self.session, &call))
+    }
+
+    /// How much of the result of an open call is shown at once, and the first line that it shows.
+    pub fn page_limits(&mut self, number: u64) -> (PageLimits, u64) {
+        let call = self.calls.id(number);
+        let limits = call.and_then(|call| self.runtime.page_limits(&self.session, &call));
+        limits.unwrap_or_else(|| (PageLimits::of(ToolKind::Other, &IoLimits::default()), 1))
     }
 
     /// Whether the session has not counted a usage report yet; `reported_at` is the time of the

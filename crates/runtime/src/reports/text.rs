@@ -4,8 +4,10 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use jackline_engine::definition::LimitDimension;
 use jackline_engine::event::IterationEnded;
-use jackline_engine::summary::{ActionEnd, LastAction, ReportFile};
+use jackline_engine::models::format_usd;
+use jackline_engine::summary::{ActionEnd, BudgetSummary, LastAction, ReportFile};
 use jackline_engine::{CallStatus, Decision, EventKind, SessionSummary};
 
 use super::{ReportInput, SAFETY_LOG, summary_lines};
@@ -68,15 +70,16 @@ fn blocker(input: &ReportInput<'_>) -> String {
 fn checkpoint(input: &ReportInput<'_>) -> String {
     let session = session_name(input);
     let mut text = format!("# Checkpoint - {}\n", input.at);
-    section(&mut text, "Reason", &reasons(input));
+    section(&mut text, "Reason", &checkpoint_reasons(input));
     section(&mut text, "Current State", &state(input));
     let mut progress = completed_work(input);
-    for part in ["progress", "dirty_bits", "budgets"] {
+    for part in ["progress", "dirty_bits"] {
         // The lines above show the tests already, in more detail.
         let is_shown_already = |line: &String| part == "dirty_bits" && line.starts_with("tests ");
         let lines = summary_lines::lines(input.summary, part).into_iter();
         progress.extend(lines.filter(|line| !is_shown_already(line)));
     }
+    progress.extend(budgets(input.summary));
     progress.extend(activity(input));
     section(&mut text, "Progress Summary", &progress);
     section(&mut text, "Last actions", &actions(&input.summary.last_actions));
@@ -97,9 +100,11 @@ fn briefing(input: &ReportInput<'_>) -> String {
     section(&mut text, "State", &state(input));
     section(&mut text, "Dirty bits", &summary_lines::lines(input.summary, "dirty_bits"));
     let mut counters = activity(input);
-    for part in ["progress", "loops", "budgets", "context"] {
+    for part in ["progress", "loops"] {
         counters.extend(summary_lines::lines(input.summary, part));
     }
+    counters.extend(budgets(input.summary));
+    counters.extend(summary_lines::lines(input.summary, "context"));
     section(&mut text, "Counters", &counters);
     let active = constraints(input);
     let none = vec!["none".to_owned()];
@@ -142,6 +147,31 @@ fn reasons(input: &ReportInput<'_>) -> Vec<String> {
         reasons.push(format!("repeated call: `{}`", one_line(signature, TEXT_CHARS_MAX)));
     }
     reasons
+}
+
+/// Why the session waits at a checkpoint: the cap, if it is reached, else as for other pauses.
+fn checkpoint_reasons(input: &ReportInput<'_>) -> Vec<String> {
+    let mut budgets = input.summary.budgets.iter();
+    let cap = budgets.find(|budget| budget.key.dimension == LimitDimension::Iterations);
+    match cap.filter(|cap| cap.used >= cap.max) {
+        Some(cap) => vec![format!("Reached iteration cap: {}/{}", cap.used, cap.max)],
+        None => reasons(input),
+    }
+}
+
+/// Every limit and its use, a line each.
+fn budgets(summary: &SessionSummary) -> Vec<String> {
+    let line = |budget: &BudgetSummary| {
+        let (used, max) = match budget.key.dimension {
+            LimitDimension::CostUsd => (format_usd(budget.used), format_usd(budget.max)),
+            _ => (budget.used.to_string(), budget.max.to_string()),
+        };
+        let soft = if budget.soft { ", warns only" } else { "" };
+        let name = budget.key.to_string().replace('_', " ");
+        let line = format!("Used {name}: {used} of {max} per {}{soft}", budget.per.as_str());
+        one_line(&line, TEXT_CHARS_MAX)
+    };
+    summary.budgets.iter().map(line).collect()
 }
 
 fn goal(input: &ReportInput<'_>) -> Vec<String> {

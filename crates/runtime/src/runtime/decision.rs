@@ -31,10 +31,13 @@ impl Runtime {
         request: EventRequest,
     ) -> Result<StoredVerdict, RuntimeFault> {
         let EventRequest { mut event, offered_output } = request;
+        let off = self.switch.current_period(live.workspace()).map(OffFact::from);
+        // The caller has the result as it is, before secrets are removed and long texts are moved.
+        let output = offered_output.or_else(|| self.offer_page(live, &event, off.as_ref()));
         let (mut facts, blobs) = self.intake.prepare(&live.session, &mut event);
-        facts.output = offered_output;
+        facts.output = output;
         facts.deadline = self.settings.deadline;
-        facts.off = self.switch.current_period(live.workspace()).map(OffFact::from);
+        facts.off = off;
         facts.other_workspace = self.other_workspace(live, &event);
         self.sessions.store().put_blobs(&blobs)?;
 

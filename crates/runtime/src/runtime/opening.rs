@@ -76,6 +76,7 @@ impl Runtime {
             definition_identity: DefinitionIdentity::opened(&opening.definition),
             opening: Some(opening),
             has_unsaved_state: false,
+            process_lock: None,
         })
     }
 

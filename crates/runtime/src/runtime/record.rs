@@ -10,6 +10,7 @@ use super::settings::StateSaving;
 use super::{Runtime, RuntimeFault};
 use crate::live_session::LiveSession;
 use crate::restore::{self, OriginalFile};
+use crate::session_process::SessionProcessLock;
 
 /// How often a record contains a snapshot. This bounds the work of a rebuild.
 const SNAPSHOT_EVERY: u64 = 4096;
@@ -78,6 +79,9 @@ impl Runtime {
                 bytes: journal.retain_bytes,
                 days: journal.retain_days,
             });
+        }
+        if self.settings.holds_sessions && live.process_lock.is_none() {
+            live.process_lock = live.log.directory().and_then(SessionProcessLock::acquire);
         }
         live.session.apply_interpreted(understood, record);
         live.definition_identity = defined;

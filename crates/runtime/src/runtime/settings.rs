@@ -1,15 +1,15 @@
 //! The settings of a runtime that an adapter chooses.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use jackline_engine::definition::SchemaText;
 use jackline_engine::{Event, EventKind, SessionStarted, Timestamp};
 
 use super::Runtime;
+use crate::adapter_tools::AdapterTools;
 use crate::extensions::Extensions;
 use crate::facts::FactSource;
 use crate::notify::NotificationQueue;
+use crate::surfaces::{SurfaceCapability, SurfaceProfile};
 use crate::verification::VerificationRunner;
 
 /// The settings of a runtime.
@@ -19,6 +19,10 @@ pub(super) struct Settings {
     /// The time by which every session must end.
     pub(super) deadline: Option<Timestamp>,
     pub(super) saving: StateSaving,
+    /// Whether the caller cuts a long result as the verdict says.
+    pub(super) caller_shows_pages: bool,
+    /// Whether this process works on its sessions for as long as it lives.
+    pub(super) holds_sessions: bool,
 }
 
 /// When the state of a session is saved.
@@ -32,7 +36,13 @@ pub(super) enum StateSaving {
 
 impl Settings {
     pub(super) fn of(directory: PathBuf) -> Self {
-        Self { directory, deadline: None, saving: StateSaving::AtOnce }
+        Self {
+            directory,
+            deadline: None,
+            saving: StateSaving::AtOnce,
+            caller_shows_pages: false,
+            holds_sessions: false,
+        }
     }
 
     /// The workspace that an event names, or the one of this runtime.
@@ -55,27 +65,41 @@ pub(crate) fn named_workspace(event: &Event) -> Option<&str> {
 }
 
 impl Runtime {
-    /// Tells the runtime that the adapter can't change the arguments of a proposed call.
+    /// Shows other processes that this process works on its sessions for as long as it lives. Use
+    /// this in a process that answers many events.
     #[must_use]
-    pub fn with_fixed_arguments(mut self) -> Self {
-        self.intake.keep_arguments();
+    pub fn with_held_sessions(mut self) -> Self {
+        self.settings.holds_sessions = true;
         self
     }
 
-    /// Sets the complete list of tools, for an adapter that has the tools itself. The schemas apply
-    /// unless the definition has its own.
+    /// Sets the adapter. If it can't replace the arguments of a call, they must be valid as they are.
     #[must_use]
-    pub fn with_tools(mut self, tools: BTreeMap<String, SchemaText>) -> Self {
+    pub fn with_surface(mut self, surface: &SurfaceProfile) -> Self {
+        if !surface.supports(SurfaceCapability::ReplaceArguments) {
+            self.intake.keep_arguments();
+        }
+        self
+    }
+
+    /// Tells the runtime that its caller shows a result only after the verdict, and cuts a long one
+    /// as [`Verdict::page`](jackline_engine::Verdict::page) says.
+    #[must_use]
+    pub fn with_result_pages(mut self) -> Self {
+        self.settings.caller_shows_pages = true;
+        self
+    }
+
+    /// Sets the tools that the adapter knows.
+    #[must_use]
+    pub fn with_tools(mut self, tools: AdapterTools) -> Self {
+        self.set_tools(tools);
+        self
+    }
+
+    /// Replaces the tools that the adapter knows.
+    pub fn set_tools(&mut self, tools: AdapterTools) {
         self.intake.set_tools(tools);
-        self
-    }
-
-    /// Sets tools that the adapter has, if there may be others too. These tools are allowed when
-    /// the definition lists no tools and denies unknown ones.
-    #[must_use]
-    pub fn with_known_tools(mut self, tools: Vec<String>) -> Self {
-        self.intake.set_known_tools(tools);
-        self
     }
 
     /// Adds policies, checkers and feedback providers written in Rust.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jackline_engine::definition::{IoLimits, Mode};
 use jackline_engine::event::ShownLines;
+use jackline_engine::output_page::PageLimits;
 use jackline_engine::summary::ReportFile;
 use jackline_engine::{
     CallId, Definition, Event, Session, SessionId, SessionPhase, SessionSummary, Timestamp,
@@ -112,6 +113,17 @@ impl Runtime {
     /// The directory of a session, if its store has directories.
     pub fn session_directory(&mut self, id: &SessionId) -> Option<PathBuf> {
         self.open_session(id)?.log.directory().map(ToOwned::to_owned)
+    }
+
+    /// How much of the result of an open call is shown at once, and the first line that it shows,
+    /// if the session is known.
+    pub fn page_limits(&mut self, id: &SessionId, call: &CallId) -> Option<(PageLimits, u64)> {
+        self.open_session(id).map(|live| live.session.page_limits_of(call))
+    }
+
+    /// Whether the client asks a person about this call now.
+    pub fn is_asked_in_client(&mut self, id: &SessionId, call: &CallId) -> bool {
+        self.read_session(id, |session| session.is_asked_in_client(call)).unwrap_or(false)
     }
 
     /// The parts of files that an open call shows, if its whole output is shown.

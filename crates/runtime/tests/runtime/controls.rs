@@ -98,7 +98,7 @@ fn a_question_is_found_by_each_of_its_codes() {
     assert_eq!(send(&mut runtime, &ship("c3", "a"))["decision"], "ask");
     let session = world.records("s")[0].event.session.clone();
 
-    let pending_questions = list_open_questions(&world.store).unwrap();
+    let pending_questions = list_open_questions(&world.store, None).unwrap();
     let listed: Vec<(u64, &str)> = pending_questions
         .open
         .iter()
@@ -127,9 +127,9 @@ fn a_stopped_session_has_no_open_questions() {
     let world = RuntimeTest::new(ASKS);
     let mut runtime = world.runtime();
     send(&mut runtime, &ship("c1", "a"));
-    assert_eq!(list_open_questions(&world.store).unwrap().open.len(), 1);
+    assert_eq!(list_open_questions(&world.store, None).unwrap().open.len(), 1);
     send(&mut runtime, r#"{"event":"control","action":"stop"}"#);
-    assert_eq!(list_open_questions(&world.store).unwrap().open, []);
+    assert_eq!(list_open_questions(&world.store, None).unwrap().open, []);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_session_that_cannot_be_read_does_not_hide_the_others() {
     );
     send(&mut runtime, &other);
     std::fs::write(world.journal("t"), "no journal\n").unwrap();
-    let questions = list_open_questions(&world.store).unwrap();
+    let questions = list_open_questions(&world.store, None).unwrap();
     assert_eq!((questions.open.len(), questions.unreadable.len()), (1, 1));
 }
 

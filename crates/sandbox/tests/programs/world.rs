@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use jackline_attempt::{
-    ArtifactFault, ArtifactOutcome, AttemptViolation, Executor as _, InternalOutcome, OutcomeError,
-    Subtype, Validator as _,
+    ArtifactFault, ArtifactOutcome, AttemptViolation, Executor as _, GuardrailCause,
+    InternalOutcome, OutcomeError, Subtype, Validator as _,
 };
 use jackline_sandbox_host::{
     CallError, CallableSpec, Callables, GeneratedTool, ProgramHost, ProgramLimits, ProgramRun,
@@ -178,8 +178,11 @@ impl ProgramHost for TestHost {
         if name == "lost" {
             return Ok(InternalOutcome::InternalError {
                 error: OutcomeError::new("guardrail_retry_exhausted", INTERNAL_TEXT, false),
-                guardrail_class: Subtype::ToolDenied.class(),
-                guardrail_subtype: "tool_denied".to_owned(),
+                guardrail: Some(GuardrailCause {
+                    class: Subtype::ToolDenied.class(),
+                    subtype: "tool_denied".to_owned(),
+                }),
+                guardrail_recovery_attempts: 1,
                 retries: 1,
             });
         }

@@ -9,8 +9,9 @@ use super::{CheckStatus, CheckedAgent, DoctorCheck};
 use crate::install::has_own_hooks;
 use jackline_clients::Client;
 use jackline_clients::hook_line::quote_shell_word;
+use jackline_clients::installation::{HookEntry, InstallScope};
 use jackline_clients::program;
-use jackline_clients::settings_file::{SettingsFileError, disabled_hooks, read_text};
+use jackline_clients::settings_file::{SettingsFileError, disabled_hooks, is_same_file, read_text};
 use jackline_clients::version::ClientVersion;
 
 /// Settings that contain our hooks.
@@ -86,7 +87,9 @@ impl InstalledHooks<'_> {
     fn differences(&self, version: ClientVersion) -> Option<String> {
         let program = self.programs().pop_first().unwrap_or_default();
         let installation = self.client.installation;
-        let tried = installation.hooks_for(version, &quote_shell_word(&program));
+        let role = self.hooks.iter().find_map(|(_, handler)| installation.role_of(handler));
+        let tried = installation.hooks_for(version, &quote_shell_word(&program)).into_iter();
+        let tried: Vec<HookEntry> = tried.map(|hook| hook.with_role(role.as_deref())).collect();
         if installation.add_hooks(&self.text, &tried).as_ref() == Ok(&self.text) {
             return None;
         }
@@ -154,8 +157,8 @@ fn check_tested(
         if let Some(differences) = settings.differences(version) {
             let file = settings.file.display();
             let detail = format!(
-                "in `{file}` they differ: {differences}; fix it with `jackline init {}`",
-                client.id
+                "in `{file}` they differ: {differences}; fix it with `{}`",
+                init_command(client, settings.file)
             );
             return doctor_check(name, CheckStatus::Open, detail);
         }
@@ -165,26 +168,41 @@ fn check_tested(
 
 fn check_programs(client: &Client, guarded: &[InstalledHooks<'_>], own: &str) -> DoctorCheck {
     let name = "the program of the guard has this version";
-    for program in guarded.iter().flat_map(InstalledHooks::programs) {
+    let programs = guarded.iter().flat_map(|settings| {
+        let command = init_command(client, settings.file);
+        settings.programs().into_iter().map(move |program| (program, command.clone()))
+    });
+    for (program, command) in programs {
         // The output is the name of the program, then its version.
         let output = program::read_version(Path::new(&program));
         match output.as_deref().and_then(|output| output.split_whitespace().nth(1)) {
             Some(version) if version == own => {}
             Some(version) => {
                 let detail = format!(
-                    "`{program}` has version {version}, but this is {own}; fix it with `jackline init {}`",
-                    client.id
+                    "`{program}` has version {version}, but this is {own}; fix it with `{command}`"
                 );
                 return doctor_check(name, CheckStatus::Open, detail);
             }
             None => {
-                let detail =
-                    format!("`{program}` does not run; fix it with `jackline init {}`", client.id);
+                let detail = format!("`{program}` does not run; fix it with `{command}`");
                 return doctor_check(name, CheckStatus::Open, detail);
             }
         }
     }
     doctor_check(name, CheckStatus::Closed, own.to_owned())
+}
+
+/// The command that installs the hooks in a settings file again.
+fn init_command(client: &Client, file: &Path) -> String {
+    let project = file.ancestors().nth(2).unwrap_or(file);
+    let is_file_of = |scope: &InstallScope| {
+        let path = client.installation.settings_file(project, *scope);
+        path.is_ok_and(|path| is_same_file(&path, file))
+    };
+    // Next to the user's settings, the scopes of a project would be those of the home directory.
+    let scopes = [InstallScope::User, InstallScope::Local, InstallScope::Shared];
+    let flag = scopes.into_iter().find(is_file_of).map_or("", InstallScope::flag);
+    format!("jackline init {}{flag}", client.id)
 }
 
 #[cfg(test)]
@@ -259,7 +277,7 @@ mod tests {
             (
                 good.replacen("\"*\"", "\"Bash\"", 1),
                 "the hooks are the tested ones",
-                "differ: not for all calls",
+                "differ: not for all calls; fix it with `jackline init claude --shared`",
             ),
         ] {
             assert_ne!(odd, good);

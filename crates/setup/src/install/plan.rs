@@ -7,12 +7,13 @@ use jackline_host::LayerFiles;
 use jackline_host::environment::find_program;
 use jackline_runtime::definitions::find_file;
 
+use super::template::definition_text;
 use super::{
-    DEFINITION, DetectedClient, FilePurpose, InstallDirection, InstallError, InstallPlan,
-    InstallRequest, PlannedChange, exclude,
+    DetectedClient, FilePurpose, InstallDirection, InstallError, InstallPlan, InstallRequest,
+    PlannedChange, exclude,
 };
 use jackline_clients::hook_line::quote_shell_word;
-use jackline_clients::installation::{InstallScope, LocationError};
+use jackline_clients::installation::{HookEntry, InstallScope, LocationError};
 use jackline_clients::program;
 use jackline_clients::settings_file::{
     SettingsFile, SettingsFileError, disabled_hooks, is_same_file, read_file, read_text,
@@ -111,7 +112,13 @@ impl ProjectSite {
         let wrong = |source| SettingsFileError::Settings { path: path.clone(), source };
         let text = file.text(&path)?;
         let version = found.version.unwrap_or_else(|| installation.tested_version());
-        let hooks = installation.hooks_for(version, program);
+        // A role that the settings have stays until another one is given.
+        let own_hooks = installation.own_hooks(text);
+        let earlier_role =
+            || own_hooks.iter().find_map(|(_, handler)| installation.role_of(handler));
+        let role = wish.role.clone().or_else(earlier_role);
+        let hooks = installation.hooks_for(version, program).into_iter();
+        let hooks: Vec<HookEntry> = hooks.map(|hook| hook.with_role(role.as_deref())).collect();
         let edited = installation.add_hooks(text, &hooks).map_err(wrong)?;
         let without = match &file.bytes {
             Some(_) if !installation.own_hooks(text).is_empty() => {
@@ -121,9 +128,12 @@ impl ProjectSite {
         };
         warn_about_version(found, plan);
         plan.disabled_reasons.extend(installation.ignore_reasons(found.version, &path, &edited));
-        if wish.scope == InstallScope::Project && self.exclude.is_some() {
+        if wish.scope == InstallScope::Shared {
+            self.warn_about_colleagues(client, &path, plan);
+        }
+        if wish.scope == InstallScope::Shared && self.exclude.is_some() {
             let happens = "for other people every call would be denied";
-            warn_about_shared_program(&path, program, happens, "--local", plan);
+            warn_about_shared_program(&path, program, happens, "install without `--shared`", plan);
         }
         plan.disabled_reasons.extend(disabled_hooks(client, self.all_settings(client)));
         self.warn_about_second_installation(client, &path, plan);
@@ -134,14 +144,49 @@ impl ProjectSite {
 
     /// Warns if the guard is installed in other settings too: the client would call it twice.
     fn warn_about_second_installation(&self, client: &Client, own: &Path, plan: &mut InstallPlan) {
-        for path in self.all_settings(client) {
-            if !is_same_file(&path, own) && has_own_hooks(client, &path) {
+        for (scope, path) in self.installations(client) {
+            if !is_same_file(&path, own) {
                 plan.warnings.push(format!(
-                    "the guard is installed in `{}` too, so the client would call it twice; remove one of them with `--uninstall`",
-                    path.display()
+                    "the guard is installed in `{}` too, so the client would call it twice; \
+                     `jackline init {} --uninstall{}` removes it there",
+                    path.display(),
+                    client.id,
+                    scope.flag()
                 ));
             }
         }
+    }
+
+    /// Says what the shared settings do to people who don't have this program.
+    fn warn_about_colleagues(&self, client: &Client, path: &Path, plan: &mut InstallPlan) {
+        let user = client.installation.settings_file(&self.project, InstallScope::User);
+        // In a home directory, the shared settings are those of one user.
+        if user.is_ok_and(|user| is_same_file(&user, path)) {
+            return;
+        }
+        plan.warnings.push(format!(
+            "`{}` is for everyone who works in this project: where `{PROGRAM_NAME}` is not \
+             installed, {} blocks every call; the text of the denial says how to install it, and \
+             how to work without it",
+            path.display(),
+            client.title
+        ));
+    }
+
+    /// The settings files that have our hooks, with their scopes. A file with two scopes, in a home
+    /// directory, is listed once.
+    pub(crate) fn installations(&self, client: &Client) -> Vec<(InstallScope, PathBuf)> {
+        let mut installed: Vec<(InstallScope, PathBuf)> = Vec::new();
+        for scope in InstallScope::ALL {
+            let Ok(path) = client.installation.settings_file(&self.project, scope) else {
+                continue;
+            };
+            let is_listed = installed.iter().any(|(_, other)| is_same_file(other, &path));
+            if !is_listed && has_own_hooks(client, &path) {
+                installed.push((scope, path));
+            }
+        }
+        installed
     }
 
     /// Warns if the client must be started in another directory.
@@ -180,7 +225,7 @@ impl ProjectSite {
             plan.notes.push(format!("`{}` is not UTF-8, so it is not changed", path.display()));
             return Ok(());
         };
-        if let Some(edited) = exclude::add_line(text) {
+        if let Some(edited) = exclude::add_lines(text, &exclude::needed_lines(wish.scope)) {
             let without = file.bytes.clone();
             push_change(plan, FilePurpose::Exclude, path, file, edited, without);
         }
@@ -192,18 +237,30 @@ impl ProjectSite {
         wish: &InstallRequest,
         plan: &mut InstallPlan,
     ) -> Result<(), InstallError> {
-        let path = match wish.scope {
-            InstallScope::Project | InstallScope::Local => Some(self.project.join(DEFINITION_NAME)),
-            InstallScope::User => LayerFiles::of_machine().user,
-        };
-        let user = path.clone().filter(|path| path.is_file());
-        if let Some(existing) = self.definition.clone().or(user) {
-            plan.notes.push(format!("the definition is `{}`", existing.display()));
-        } else if let Some(path) = path {
+        let Some(path) = self.definition_of(wish.scope) else { return Ok(()) };
+        if path.is_file() {
+            plan.notes.push(format!("the definition is `{}`", path.display()));
+        } else {
             let file = read_file(&path)?;
-            push_change(plan, FilePurpose::Definition, path, file, DEFINITION.to_owned(), None);
+            let text = self.definition_text(wish.scope);
+            push_change(plan, FilePurpose::Definition, path, file, text, None);
         }
         Ok(())
+    }
+
+    /// The definition of a scope; nothing if the user has no home directory.
+    pub(crate) fn definition_of(&self, scope: InstallScope) -> Option<PathBuf> {
+        match scope {
+            InstallScope::Shared | InstallScope::Local => {
+                Some(self.definition.clone().unwrap_or_else(|| self.project.join(DEFINITION_NAME)))
+            }
+            InstallScope::User => LayerFiles::of_machine().user,
+        }
+    }
+
+    /// The definition that `init` writes for a scope.
+    pub(crate) fn definition_text(&self, scope: InstallScope) -> String {
+        definition_text((scope != InstallScope::User).then_some(self.project.as_path()))
     }
 }
 
@@ -274,7 +331,7 @@ pub(crate) fn warn_about_shared_program(
     if program != PROGRAM_NAME {
         plan.warnings.push(format!(
             "`{}` is shared by everyone who works in this project, but would name {program}, \
-             which only this machine has: {happens}; put `{PROGRAM_NAME}` on PATH, or install with `{instead}`",
+             which only this machine has: {happens}; put `{PROGRAM_NAME}` on PATH, or {instead}",
             path.display()
         ));
     }

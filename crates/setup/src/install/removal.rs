@@ -1,13 +1,13 @@
 //! Plans the changes that remove the guard.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::apply_plan::{differs, is_unchanged};
 use super::ledger::{FileBackup, Ledger, LedgerEntry};
-use super::plan::{ProjectSite, has_own_hooks};
+use super::plan::ProjectSite;
 use super::{
-    DEFINITION, FilePurpose, InstallDirection, InstallError, InstallPlan, InstallRequest,
-    PlannedChange, exclude,
+    FilePurpose, InstallDirection, InstallError, InstallPlan, InstallRequest, PlannedChange,
+    exclude,
 };
 use jackline_clients::installation::InstallScope;
 use jackline_clients::settings_file::is_same_file;
@@ -24,24 +24,45 @@ pub fn plan_removal(wish: &InstallRequest) -> Result<InstallPlan, InstallError> 
         removal
             .plan_settings(client, client.installation.settings_file(&site.project, wish.scope)?)?;
     }
-    if is_last_installation(&site, wish) {
+    if is_last_installation(&site, wish.scope) {
         removal.plan_exclude(&site, wish)?;
         removal.plan_definition(&site, wish)?;
     }
+    note_other_installations(&site, wish, &mut removal.plan);
     Ok(removal.plan)
 }
 
-/// Whether no other settings of this project need the definition and the ignore list.
-fn is_last_installation(site: &ProjectSite, wish: &InstallRequest) -> bool {
-    let needs = |client: &Client, scope: InstallScope| {
-        let file = |scope| client.installation.settings_file(&site.project, scope);
-        let (Ok(path), Ok(own)) = (file(scope), file(wish.scope)) else { return false };
-        !is_same_file(&path, &own) && has_own_hooks(client, &path)
-    };
+/// Whether no other settings need the definition and the ignore list.
+pub(crate) fn is_last_installation(site: &ProjectSite, scope: InstallScope) -> bool {
+    // The definition of a user is for the settings of that user only.
+    if scope == InstallScope::User {
+        return true;
+    }
     let needs = |client: &'static Client| {
-        [InstallScope::Project, InstallScope::Local].into_iter().any(|scope| needs(client, scope))
+        let own = client.installation.settings_file(&site.project, scope);
+        let is_own = |path: &Path| own.as_ref().is_ok_and(|own| is_same_file(path, own));
+        let is_of_project = |scope: InstallScope| scope != InstallScope::User;
+        let mut installed = site.installations(client).into_iter();
+        installed.any(|(other, path)| is_of_project(other) && !is_own(&path))
     };
     !CLIENTS.into_iter().any(needs)
+}
+
+/// Names the installations that stay.
+fn note_other_installations(site: &ProjectSite, wish: &InstallRequest, plan: &mut InstallPlan) {
+    for client in CLIENTS.into_iter().filter(|client| wish.covers(client)) {
+        for (scope, path) in site.installations(client) {
+            if plan.changes.iter().any(|change| is_same_file(&change.path, &path)) {
+                continue;
+            }
+            plan.notes.push(format!(
+                "the guard is installed in `{}`; `jackline init {} --uninstall{}` removes it there",
+                path.display(),
+                client.id,
+                scope.flag()
+            ));
+        }
+    }
 }
 
 struct RemovalPlanner {
@@ -99,7 +120,13 @@ impl RemovalPlanner {
         let Some(entry) = self.ledger.read(&file.real_path) else { return Ok(()) };
         if let Some(original) = self.unchanged_original(Some(&entry), &file) {
             self.push(FilePurpose::Exclude, path, file, original.bytes().map(<[u8]>::to_vec));
-        } else if let Some(text) = file.text(&path).ok().and_then(exclude::remove_line) {
+            return Ok(());
+        }
+        let original = self.ledger.original(&entry);
+        let original = original.as_ref().and_then(FileBackup::bytes).unwrap_or_default();
+        let original = String::from_utf8_lossy(original);
+        let text = file.text(&path).ok();
+        if let Some(text) = text.and_then(|text| exclude::remove_lines(text, &original)) {
             self.push(FilePurpose::Exclude, path, file, Some(text.into_bytes()));
         }
         Ok(())
@@ -110,22 +137,17 @@ impl RemovalPlanner {
         site: &ProjectSite,
         wish: &InstallRequest,
     ) -> Result<(), InstallError> {
-        let user = jackline_host::LayerFiles::of_machine().user;
-        let definition = match wish.scope {
-            InstallScope::User => user.filter(|user| user.is_file()),
-            InstallScope::Project | InstallScope::Local => site.definition.clone(),
-        };
+        let definition = site.definition_of(wish.scope).filter(|path| path.is_file());
         let Some(path) = definition else { return Ok(()) };
         let file = read_file(&path)?;
         let entry = self.ledger.read(&file.real_path);
-        let is_ours = file.bytes.as_deref() == Some(DEFINITION.as_bytes());
+        let text = site.definition_text(wish.scope);
+        let is_ours = file.bytes.as_deref() == Some(text.as_bytes());
         if is_ours || self.unchanged_original(entry.as_ref(), &file) == Some(FileBackup::NoFile) {
             self.push(FilePurpose::Definition, path, file, None);
-        } else {
-            let text = format!(
-                "`{}` is not the file that `jackline init` wrote, so it stays",
-                path.display()
-            );
+        } else if entry.is_none() {
+            let text =
+                format!("`{}` stays, because `jackline init` did not write it", path.display());
             self.plan.notes.push(text);
         }
         Ok(())

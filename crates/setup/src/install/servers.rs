@@ -65,9 +65,9 @@ fn plan_client(
     }
     note_servers(&file, client, &edited, planned);
     warn_about_missing_servers(&file, &wish.remote_servers, &edited, planned);
-    if wish.scope == InstallScope::Project && site.exclude.is_some() {
+    if wish.scope == InstallScope::Shared && site.exclude.is_some() {
         let happens = "for other people the servers would not start";
-        warn_about_shared_program(&file.path, program, happens, "--user", planned);
+        warn_about_shared_program(&file.path, program, happens, "wrap your own servers", planned);
     }
     let memory = recorded.after_wrapping(&edited.wrapped, &without.changed);
     if edited.changed.is_empty() {

@@ -32,6 +32,7 @@ impl TestProject {
         InstallRequest {
             clients: vec![&jackline_clients::claude::CLIENT],
             scope: InstallScope::Local,
+            role: None,
             directory: self.root.path().join("work"),
             guard_program: PathBuf::from("/opt/jackline"),
             client_program: Some(PathBuf::from("/nowhere/claude")),

@@ -117,7 +117,7 @@ impl ScratchHome {
             path: path.to_owned(),
             source: io::Error::other(error),
         };
-        let path = installation.settings_file(&work, InstallScope::Project);
+        let path = installation.settings_file(&work, InstallScope::Shared);
         let path = path.map_err(|error| failed(&work, error.into()))?;
         let text = installation.add_hooks("", hooks).map_err(|source| {
             failed(&path, SettingsFileError::Settings { path: path.clone(), source }.into())

@@ -11,7 +11,7 @@ use crate::shell_line::{Access, OpaqueReason, ReadExtent, ShellWord, WordKind};
 use crate::shell_state::dir_after_cd;
 
 /// The options before a subcommand that take a value.
-pub(super) const OPTIONS: &str =
+pub(crate) const OPTIONS: &str =
     "C c git-dir work-tree namespace exec-path super-prefix config-env attr-source";
 
 /// Settings whose values git runs as programs.

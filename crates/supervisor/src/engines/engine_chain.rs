@@ -20,6 +20,16 @@ const PASSING_FAILURES: [ModelErrorKind; 5] = [
 ];
 const NETWORK_FAILURES: [ModelErrorKind; 2] = [ModelErrorKind::Network, ModelErrorKind::Timeout];
 
+/// Whether the first engine is tried again after another one took over.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum FirstEngine {
+    /// It works, or it left because it did not answer.
+    #[default]
+    MayReturn,
+    /// It left because it was stuck.
+    WasStuck,
+}
+
 /// The engines in order, and the one that works now.
 #[derive(Debug)]
 pub(crate) struct EngineChain {
@@ -85,11 +95,13 @@ impl EngineChain {
     }
 
     /// Restores the engine that worked last, and the used budgets. The cool-down of the first
-    /// engine starts now, because the journal does not say when it was left.
+    /// engine starts now, because the journal does not say when it was left. A first engine that
+    /// was stuck is not tried again.
     pub(crate) fn restore(
         &mut self,
         label: Option<&str>,
         asked: &BTreeMap<String, u64>,
+        first_engine: FirstEngine,
         now_ms: u64,
     ) {
         for engine in &mut self.engines {
@@ -97,8 +109,8 @@ impl EngineChain {
         }
         let at = self.engines.iter().position(|engine| Some(engine.spec.label.as_str()) == label);
         self.current_index = at.unwrap_or(self.current_index);
-        self.first_retry_at_ms =
-            (self.current_index > 0).then_some(now_ms.saturating_add(COOL_DOWN_MS));
+        let returns = self.current_index > 0 && first_engine == FirstEngine::MayReturn;
+        self.first_retry_at_ms = returns.then_some(now_ms.saturating_add(COOL_DOWN_MS));
     }
 
     /// Counts a question for the current engine. Returns whether the budget allows it.
@@ -116,7 +128,7 @@ impl EngineChain {
 
     /// The failures that have a fallback engine, so that the current one is not asked again.
     pub(crate) fn failures_with_fallback(&self) -> &'static [ModelErrorKind] {
-        let has_next = |kind| self.next_for(EngineChangeReason::Failed(kind)).is_some();
+        let has_next = |kind| !self.later_for(EngineChangeReason::Failed(kind)).is_empty();
         if has_next(ModelErrorKind::Overload) {
             &PASSING_FAILURES
         } else if has_next(ModelErrorKind::Network) {
@@ -126,12 +138,12 @@ impl EngineChain {
         }
     }
 
-    /// The number of the next engine that may take over for a reason.
-    pub(crate) fn next_for(&self, reason: EngineChangeReason) -> Option<usize> {
+    /// The numbers of the later engines that may take over for a reason.
+    pub(crate) fn later_for(&self, reason: EngineChangeReason) -> Vec<usize> {
         let is_fit =
             |engine: &ChainEngine| engine.spec.may_take_over_for(reason) && engine.has_budget();
         let later = self.engines.iter().enumerate().skip(self.current_index + 1);
-        later.into_iter().find(|(_, engine)| is_fit(engine)).map(|(at, _)| at)
+        later.filter(|(_, engine)| is_fit(engine)).map(|(at, _)| at).collect()
     }
 
     /// The number of the first engine, if its cool-down time is over.
@@ -140,10 +152,11 @@ impl EngineChain {
         (is_due && self.has_first()).then_some(0)
     }
 
-    /// Changes to another engine.
-    pub(crate) fn change_to(&mut self, to: usize, now_ms: u64) {
+    /// Changes to another engine. If the first engine is left because it was stuck, it is not tried
+    /// again.
+    pub(crate) fn change_to(&mut self, to: usize, reason: EngineChangeReason, now_ms: u64) {
         let first = self.engines.first().and_then(|first| first.rests_until_ms);
-        if to == 0 {
+        if to == 0 || (self.current_index == 0 && reason.wants_plan()) {
             self.first_retry_at_ms = None;
         } else if self.current_index == 0 {
             let cool = now_ms.saturating_add(COOL_DOWN_MS);
@@ -198,10 +211,10 @@ mod tests {
             engine("cheap", &[When::Cost], None),
             engine("b", &[When::Overload], None),
         ]);
-        assert_eq!(chain.next_for(OVERLOAD), Some(2));
+        assert_eq!(chain.later_for(OVERLOAD), [2]);
         assert_eq!(chain.label(), "a", "the engine has not changed yet");
-        chain.change_to(2, 0);
-        assert_eq!((chain.next_for(OVERLOAD), chain.label()), (None, "b".to_owned()));
+        chain.change_to(2, OVERLOAD, 0);
+        assert_eq!((chain.later_for(OVERLOAD), chain.label()), (Vec::new(), "b".to_owned()));
     }
 
     #[test]
@@ -212,10 +225,10 @@ mod tests {
         assert_eq!(behind(&[When::Offline]).failures_with_fallback(), NETWORK_FAILURES);
         assert_eq!(behind(&[When::Cost]).failures_with_fallback(), []);
         let offline = behind(&[When::Offline]);
-        let next = |kind| offline.next_for(EngineChangeReason::Failed(kind));
+        let later = |kind| offline.later_for(EngineChangeReason::Failed(kind));
         assert_eq!(
-            (next(ModelErrorKind::Timeout), next(ModelErrorKind::Overload)),
-            (Some(1), None)
+            (later(ModelErrorKind::Timeout), later(ModelErrorKind::Overload)),
+            (vec![1], Vec::new())
         );
         assert!(PASSING_FAILURES.iter().all(|kind| kind.is_temporary()));
     }
@@ -223,11 +236,22 @@ mod tests {
     #[test]
     fn the_first_engine_is_tried_again_after_the_cool_down() {
         let mut chain = chain(vec![engine("a", &[], None), engine("b", &[], None)]);
-        chain.change_to(1, 1000);
+        chain.change_to(1, OVERLOAD, 1000);
         assert_eq!(chain.first_if_due(1000 + COOL_DOWN_MS - 1), None);
         assert_eq!(chain.first_if_due(1000 + COOL_DOWN_MS), Some(0));
-        chain.change_to(0, 1000 + COOL_DOWN_MS);
+        chain.change_to(0, EngineChangeReason::Return, 1000 + COOL_DOWN_MS);
         assert_eq!(chain.first_if_due(u64::MAX), None, "the first engine already works");
+    }
+
+    #[test]
+    fn a_first_engine_that_was_stuck_is_not_tried_again() {
+        for reason in [EngineChangeReason::Blocked, EngineChangeReason::Context] {
+            let mut chain = chain(vec![engine("a", &[], None), engine("b", &[], None)]);
+            chain.change_to(1, reason, 1000);
+            assert_eq!(chain.first_if_due(u64::MAX), None);
+            chain.restore(Some("b"), &BTreeMap::new(), FirstEngine::WasStuck, 1000);
+            assert_eq!(chain.first_if_due(u64::MAX), None);
+        }
     }
 
     #[test]
@@ -236,7 +260,7 @@ mod tests {
         let hour = 3_600_000;
         chain.set_rest_until(hour);
         assert_eq!(chain.first_rests_until_ms(), None, "the first engine works");
-        chain.change_to(1, 1000);
+        chain.change_to(1, OVERLOAD, 1000);
         assert_eq!(chain.first_if_due(1000 + COOL_DOWN_MS), None);
         assert_eq!((chain.first_if_due(hour), chain.first_rests_until_ms()), (Some(0), Some(hour)));
         chain.schedule_first_at(2000);
@@ -248,8 +272,8 @@ mod tests {
         let mut chain = chain(vec![engine("a", &[], Some(2)), engine("b", &[], Some(0))]);
         assert!(chain.spend_question() && chain.spend_question() && !chain.spend_question());
         assert_eq!(
-            (chain.questions_used(), chain.next_for(EngineChangeReason::Cost)),
-            (2, None),
+            (chain.questions_used(), chain.later_for(EngineChangeReason::Cost)),
+            (2, Vec::new()),
             "the other engine has no budget"
         );
     }
@@ -258,9 +282,9 @@ mod tests {
     fn a_restart_does_not_refill_a_budget() {
         let mut chain = chain(vec![engine("a", &[], Some(2)), engine("b", &[], None)]);
         let asked = BTreeMap::from([("a".to_owned(), 2), ("b".to_owned(), 7)]);
-        chain.restore(None, &asked, 0);
+        chain.restore(None, &asked, FirstEngine::MayReturn, 0);
         assert!(!chain.spend_question(), "the first engine has used up its budget");
-        chain.restore(Some("b"), &asked, 1000);
+        chain.restore(Some("b"), &asked, FirstEngine::MayReturn, 1000);
         assert!(chain.spend_question());
         assert_eq!(
             chain.first_if_due(1000 + COOL_DOWN_MS),
@@ -274,6 +298,6 @@ mod tests {
         let engines = vec![engine("cloud", &[], None), engine("local", &[When::Sensitive], None)];
         assert_eq!(EngineChain::new(engines.clone(), true).unwrap().label(), "local");
         assert!(EngineChain::new(engines[..1].to_vec(), true).is_none());
-        assert!(chain(engines).next_for(OVERLOAD).is_some(), "it may work on other tasks, too");
+        assert!(!chain(engines).later_for(OVERLOAD).is_empty(), "it may work on other tasks, too");
     }
 }

@@ -19,7 +19,7 @@ use jackline_model::{ConversationMessage, Model, ModelErrorKind, RetryPolicy};
 use super::engine_connect::connect_engine;
 use super::{RunError, RunOptions};
 use crate::engines::{EngineChain, EngineChangeReason, EngineSpec};
-use crate::evidence::{UnrecordedFacts, WorkspaceStamps};
+use crate::evidence::UnrecordedFacts;
 use crate::model_loop::{CONTINUE_TEXT, EngineCall, IterationEnd, ModelLoop};
 use crate::program_loop::ProgramLoop;
 use crate::run_event::RunEvent;
@@ -32,9 +32,6 @@ use crate::worker;
 /// How many times to ask a model that does not answer, if there is no fallback.
 const MODEL_TRIES_MAX: u32 = 8;
 
-/// How many iterations in a row may end with all programs undone.
-const EXHAUSTED_ITERATIONS_MAX: u32 = 3;
-
 /// Drives a session.
 pub(super) struct RunDriver<'a, 'h> {
     task: &'a RunTask,
@@ -46,19 +43,17 @@ pub(super) struct RunDriver<'a, 'h> {
     programs: Option<ProgramLoop<'a>>,
     /// The pending text and the conversation of an agent program.
     worker: worker::WorkerInbox,
-    /// The file stamps before an agent program without hooks was started.
-    stamps_before: Option<WorkspaceStamps>,
     /// Whether an iteration was started and has not ended.
     has_open_iteration: bool,
-    refused_stops: u32,
-    idle_iterations: u32,
-    exhausted_iterations: u32,
     /// How many times in a row the conversation was full, and the amount of work done by then.
     full_conversations: (u32, u64),
-    advisor_questions: u32,
+    /// How many questions to an advisor were interrupted, so that the journal has no answer.
+    interrupted_questions: u32,
     /// How many times in a row the run waited for a model.
     model_waits: u32,
     suspend_reason: Option<String>,
+    /// Why the last model that failed did so.
+    last_failure: Option<ModelErrorKind>,
     stop: Option<SessionStop>,
     /// Scripted models that do not work now. Each one continues where it was.
     scripts: BTreeMap<String, Box<dyn Model>>,
@@ -90,15 +85,12 @@ impl<'a, 'h> RunDriver<'a, 'h> {
             model_loop: own,
             programs,
             worker,
-            stamps_before: None,
             has_open_iteration: false,
-            refused_stops: 0,
-            idle_iterations: 0,
-            exhausted_iterations: 0,
             full_conversations: (0, 0),
-            advisor_questions: history.advisor_questions,
+            interrupted_questions: history.interrupted_questions,
             model_waits: history.waits,
             suspend_reason: None,
+            last_failure: None,
             stop: None,
             scripts: BTreeMap::new(),
             answered: history.answered,
@@ -151,18 +143,16 @@ impl<'a, 'h> RunDriver<'a, 'h> {
                     self.end_session(None);
                     return Ok(Some(*answer));
                 }
-                IterationEnd::StopRefused { calls } => {
-                    self.refused_stops += 1;
-                    self.idle_iterations = if calls == 0 { self.idle_iterations + 1 } else { 0 };
-                    self.exhausted_iterations = 0;
+                IterationEnd::StopRefused { full } => {
                     self.end_iteration(None, None);
-                    self.change_engine_if_stuck()?;
-                }
-                IterationEnd::Exhausted { error, full } => {
-                    if self.end_exhausted_iteration(error)? == DriverFlow::End {
+                    let restarts = full && !self.is_paused();
+                    if restarts && self.restart_or_change_engine()? == DriverFlow::End {
                         return Ok(None);
                     }
-                    if full {
+                }
+                IterationEnd::Exhausted { error, full } => {
+                    self.end_iteration(Some(error), Some(0));
+                    if full && !self.is_paused() {
                         self.restart_conversation()?;
                     }
                 }
@@ -182,6 +172,7 @@ impl<'a, 'h> RunDriver<'a, 'h> {
                 }
                 IterationEnd::Interrupted => self.recheck_guards(),
                 IterationEnd::ModelFailed(error) => {
+                    self.last_failure = Some(error.kind);
                     if self.handle_model_error(&error)? == DriverFlow::End {
                         return Ok(None);
                     }
@@ -213,6 +204,16 @@ impl<'a, 'h> RunDriver<'a, 'h> {
         self.front.emit(&RunEvent::Notification { text });
         self.end_session(None);
         None
+    }
+
+    /// Whether the session has ended.
+    fn is_stopped(&mut self) -> bool {
+        self.front.summary().is_some_and(|summary| summary.stop.is_some())
+    }
+
+    /// Whether the last model that failed may work later.
+    pub(super) fn has_temporary_failure(&self) -> bool {
+        self.last_failure.is_some_and(ModelErrorKind::is_temporary)
     }
 
     /// How the last program ended, if it failed.
@@ -325,9 +326,6 @@ impl<'a, 'h> RunDriver<'a, 'h> {
     /// Ends an iteration; `error` is set if all programs failed and were undone.
     fn end_iteration(&mut self, error: Option<String>, files_changed: Option<u64>) {
         self.has_open_iteration = false;
-        let before = self.stamps_before.take();
-        let seen = before.and_then(|before| before.changed_since(&self.opening.workspace));
-        let files_changed = files_changed.or(seen);
         let answer = self.front.report(IterationEnded {
             files_changed,
             error: error.map(Payload::Inline),
@@ -340,25 +338,17 @@ impl<'a, 'h> RunDriver<'a, 'h> {
         self.front.emit(&RunEvent::IterationEnded { number, failure });
     }
 
-    /// Ends an iteration without a committed program. Too many of them end the session.
-    fn end_exhausted_iteration(&mut self, error: String) -> Result<DriverFlow, RunError> {
-        self.exhausted_iterations += 1;
-        self.end_iteration(Some(error), Some(0));
-        let paused = self.front.summary().is_none_or(|summary| summary.is_paused());
-        if self.exhausted_iterations <= EXHAUSTED_ITERATIONS_MAX
-            || paused
-            || self.change_engine(EngineChangeReason::Verification)?
-        {
-            return Ok(DriverFlow::Continue);
-        }
-        let text = format!("no program of `{}` succeeded", self.chain.label());
-        self.front.emit(&RunEvent::Notification { text });
-        self.end_without_engine();
-        Ok(DriverFlow::End)
+    /// Whether the session is paused. If its conversation is full, it restarts after the next answer.
+    fn is_paused(&self) -> bool {
+        self.front.summary().is_none_or(|summary| summary.is_paused())
     }
 
-    /// Sends a prompt event, so that the guards see changes from outside.
+    /// Sends a prompt event, so that the guards see changes from outside. A session that has ended
+    /// gets no more prompts.
     fn recheck_guards(&mut self) {
+        if self.is_stopped() {
+            return;
+        }
         let verdict = self.front.prompt(PromptSource::Harness, CONTINUE_TEXT).verdict;
         if verdict.is_enforced(Decision::Stop) {
             self.stop.clone_from(&verdict.stop);

@@ -57,7 +57,7 @@ impl<'r> RegistryOverlay<'r> {
             Some((forged, _)) => {
                 let same = there.ok().flatten().filter(|tool| tool.version == forged.version());
                 let new = || StoredTool::new(name, forged, Timestamp::from_ms(0));
-                Ok(Some(same.unwrap_or_else(new)))
+                Ok(Some(same.map_or_else(new, StoredTool::generated_again)))
             }
             None => there,
         }
@@ -69,7 +69,7 @@ impl<'r> RegistryOverlay<'r> {
         broken.retain(|(name, _)| !self.generated.contains_key(name));
         for (name, (forged, _)) in &self.generated {
             match tools.iter_mut().find(|tool| tool.name == *name) {
-                Some(tool) if tool.version == forged.version() => {}
+                Some(tool) if tool.version == forged.version() => tool.health.start_probation(),
                 Some(tool) => *tool = StoredTool::new(name, forged, Timestamp::from_ms(0)),
                 None => tools.push(StoredTool::new(name, forged, Timestamp::from_ms(0))),
             }

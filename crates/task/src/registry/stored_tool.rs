@@ -102,6 +102,12 @@ impl StoredTool {
         }
     }
 
+    /// The tool after a model has generated the same source again.
+    pub(crate) fn generated_again(mut self) -> Self {
+        self.health.start_probation();
+        self
+    }
+
     /// Parses the entry of a tool, or returns what is wrong with it.
     pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Self, String> {
         let tool: Self = serde_json::from_slice(bytes)

@@ -1,8 +1,11 @@
 //! Asks the model for artifacts, and extracts them from its answers.
 
-use jackline_attempt::{GenerationRequest, Generator, ProviderError};
+use std::cell::RefCell;
+
+use jackline_attempt::{GenerationRequest, Generator, ProviderError, Subtype, Validator as _};
 use jackline_model::ModelReply;
-use jackline_sandbox_host::{ProgramHost as _, PythonProgram};
+use jackline_sandbox_host::{ProgramHost as _, PythonProgram, checker_and_runner};
+use serde_json::Map;
 
 use crate::attempt_event::AttemptEventKind;
 use crate::author::{model_failure, provider_error};
@@ -31,7 +34,9 @@ impl Generator for ProgramWriter<'_, '_, '_> {
 
     fn generate(&mut self, ask: &GenerationRequest) -> Result<PythonProgram, ProviderError> {
         let arguments = self.0.calling.arguments.clone();
-        let source = self.0.write(ask, extract::extract_program)?;
+        let calling = self.0.calling;
+        let check = |source: &str| check_syntax(calling, source);
+        let source = self.0.write(ask, |reply| extract::extract_program(reply, check))?;
         Ok(PythonProgram { source, arguments })
     }
 }
@@ -40,9 +45,22 @@ impl Generator for PlanWriter<'_, '_, '_> {
     type Artifact = WrittenPlan;
 
     fn generate(&mut self, ask: &GenerationRequest) -> Result<WrittenPlan, ProviderError> {
-        // The decoder removes fences and prose.
-        let text = self.0.write(ask, |reply| extract::answer_text(reply).map(ToOwned::to_owned))?;
+        let text = self.0.write(ask, extract::extract_plan)?;
         Ok(WrittenPlan { text })
+    }
+}
+
+/// Why a text is no program at all. A program that breaks another rule passes here; the check of
+/// programs refuses it.
+fn check_syntax(calling: &RunningCall<'_, '_>, source: &str) -> Result<(), String> {
+    let shared = calling.shared;
+    let host = RefCell::new(AttemptHost::new(calling));
+    let (mut checker, _) = checker_and_runner(&shared.workers, &host, shared.limits, calling.depth);
+    let program = PythonProgram { source: source.to_owned(), arguments: Map::new() };
+    let violations = checker.validate(&program);
+    match violations.iter().find(|violation| violation.subtype == Subtype::SyntaxError.into()) {
+        Some(violation) => Err(violation.message.clone()),
+        None => Ok(()),
     }
 }
 

@@ -17,6 +17,7 @@ use jackline_sandbox_host::{
 use jackline_workspace::{SHELL, ShownContent, ToolErrorCode};
 use serde_json::{Map, Value, json};
 
+use crate::call_tree_state::CommandEffect;
 use crate::running_call::RunningCall;
 use crate::task_model;
 
@@ -95,9 +96,8 @@ impl<'a, 's, 'r> AttemptHost<'a, 's, 'r> {
                 // The command ran, and its changes of the workspace were discarded.
                 Err(error) => error.code == ToolErrorCode::NotUndoable,
             };
-            let scope = if is_undoable { " outside the workspace" } else { "" };
-            let did = format!("effects of the command `{line}`{scope}");
-            shared.command_effects.borrow_mut().push(did);
+            let effect = CommandEffect { line, is_only_outside: is_undoable };
+            shared.command_effects.borrow_mut().push(effect);
         }
         match called {
             Ok(output) => {
@@ -215,7 +215,9 @@ impl ProgramHost for AttemptHost<'_, '_, '_> {
     }
 
     fn refuse_unknown_tool(&mut self, name: &str) -> Vec<AttemptViolation> {
-        self.calling.shared.front.borrow_mut().refuse_unknown_tool(name)
+        let Callables { tools, .. } = self.callables();
+        let existing: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        self.calling.shared.front.borrow_mut().refuse_unknown_tool(name, &existing)
     }
 
     fn delegate(
@@ -241,7 +243,7 @@ impl ProgramHost for AttemptHost<'_, '_, '_> {
             let below = Some((calling.id.as_str(), depth));
             let task = &delegate.task;
             let child = RunningCall::new(calling.shared, task, author, arguments, below);
-            let (outcome, _) = child.run();
+            let outcome = child.run(|outcome, _| outcome).outcome;
             let error = outcome.error().map(|error| error.error_type.clone());
             let back = match error {
                 None => result_without_number(CallStatus::Ok, "ok".to_owned()),

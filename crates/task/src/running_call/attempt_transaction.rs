@@ -71,6 +71,9 @@ impl Transaction for AttemptTransaction<'_, '_, '_> {
             shared.record_tool_uses();
         }
         let undone = undone.map_err(|error| self.stop_session(open.number, &error))?;
+        let commands_stay = not_undoable.iter().any(|effect| !effect.is_only_outside);
+        self.calling.rolled_back_partly.set(commands_stay || !undone.changed_since.is_empty());
+        let not_undoable: Vec<String> = not_undoable.iter().map(ToString::to_string).collect();
         self.calling.emit(AttemptEventKind::RolledBack {
             restored: undone.restored,
             kept: undone.changed_since.clone(),

@@ -8,7 +8,7 @@ use jackline_decode::{DecodeOutcome, Schema, TextEnding, decode, plan_schema};
 use jackline_engine::{ActorId, SessionId, ToolName};
 use jackline_host::HostAccess;
 use jackline_journal::Store as _;
-use jackline_runtime::{Definitions, reason_of};
+use jackline_runtime::{AdapterTools, Definitions, reason_of};
 use jackline_sandbox_host::{CallError, ProgramHost as _};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -82,7 +82,8 @@ impl Rehearsal<'_, '_, '_> {
             HostAccess::of_machine(Some(shared.store.home())),
         );
         let mut explainer = match Explainer::of_session(definitions, &shared.store, &entry) {
-            Ok(explainer) => explainer,
+            // The names in the plan are already checked.
+            Ok(explainer) => explainer.with_tools(AdapterTools::all_proposed()),
             Err(error) => return broken(format!("the plan can't be rehearsed: {error}")),
         };
         let mut supposed = Vec::new();

@@ -48,7 +48,12 @@ impl StageRecorder<'_, '_, '_> {
         let result = match stage {
             Stage::Committed => Some(AttemptResult::Commit),
             Stage::RolledBack | Stage::ExecutionRetry | Stage::OutcomeRetry => {
-                Some(AttemptResult::Rollback)
+                let is_partial = calling.rolled_back_partly.take();
+                Some(if is_partial {
+                    AttemptResult::PartialRollback
+                } else {
+                    AttemptResult::Rollback
+                })
             }
             Stage::Started | Stage::Generated | Stage::Validated | Stage::Executed => None,
         };

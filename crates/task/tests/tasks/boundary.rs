@@ -54,20 +54,22 @@ fn a_parent_must_not_repeat_internal_text_of_a_delegate() {
 }
 
 #[test]
-fn another_subtype_changes_no_public_byte() {
+fn another_subtype_changes_only_its_own_word() {
     let programs = [
         "import os",
         "tool('read_file').run = 1",
         "tool('nothing')()",
         "context['tools'][0]",
-        "def f(:",
+        "```\ndef f(:\n```",
     ];
     let public: Vec<String> = programs
         .iter()
         .map(|program| TaskWorld::new("").programs(&[program, program]))
         .map(|done| {
             assert_eq!(done.internal()["error_type"], "guardrail_retry_exhausted");
-            done.public()
+            let mut public = done.report.public;
+            public.guardrail.as_mut().unwrap().subtype.clear();
+            serde_json::to_string(&public).unwrap()
         })
         .collect();
     assert!(public.iter().all(|it| *it == public[0]), "{public:?}");

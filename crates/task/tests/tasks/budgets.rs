@@ -1,9 +1,9 @@
 //! Budgets of 0, 1 and 2 in every lane, with exact counts of requests to the model.
 
-use jackline_task::{ScriptedAnswer, TaskModel, TaskScript};
+use jackline_task::{ScriptedAnswer, Task, TaskModel, TaskScript};
 use serde_json::json;
 
-use crate::world::{TaskWorld, task, text_answer};
+use crate::world::{TaskWorld, task, text_answer, with_delegate};
 
 /// For each lane: an answer that always fails, and the error type of the call if the lane is off or
 /// exhausted.
@@ -62,6 +62,9 @@ fn the_outcome_of_an_exhausted_call_is_detailed_inside_and_general_outside() {
         "retriable": false,
         "normalized": true,
         "normalization_policy": "guardrail_exhaustion_boundary_v1",
+        "guardrail_class": "recoverable_guardrail",
+        "guardrail_subtype": "singleton_method_mutation",
+        "guardrail_recovery_attempts": 2,
     });
     assert_eq!(serde_json::to_value(&done.report.public).unwrap(), public);
     // One line of the trace has the raw text, the subtype and the public replacement.
@@ -71,7 +74,7 @@ fn the_outcome_of_an_exhausted_call_is_detailed_inside_and_general_outside() {
     assert_eq!(line["user_outcome_normalization_policy"], "guardrail_exhaustion_boundary_v1");
     assert_eq!(line["guardrail_violation_subtypes"], json!({ "singleton_method_mutation": 3 }));
     assert_eq!(line["outcome"]["metadata"], internal["metadata"]);
-    assert_eq!(line["normalization"]["guardrail_recovery_attempts"], 2);
+    assert_eq!(line["user_outcome"]["guardrail_recovery_attempts"], 2);
     for field in [
         "timestamp",
         "session",
@@ -128,6 +131,55 @@ fn a_model_that_is_silent_slow_or_gone_ends_the_call_within_its_budget() {
     assert_eq!(
         (done.requests(), done.internal()["error_type"].clone()),
         (1, json!("missing_credentials"))
+    );
+}
+
+/// A task whose program calls a delegate five times. Only the fourth call succeeds.
+fn task_with_failing_delegate() -> Task {
+    let calls = "for n in range(5):\n    delegate('helper', n=n)\nok(1)";
+    let program = "ok(1) if arguments['n'] == 3 else error('low_utility', 'no', retriable=True)";
+    let mut task = with_delegate(task(&[calls]), "helper", &[]);
+    let answers = vec![text_answer(program)];
+    let model = TaskModel::Script(TaskScript { answers, repeats: true });
+    task.delegates.get_mut("helper").unwrap().task.model = model;
+    task
+}
+
+#[test]
+fn calls_that_use_all_their_retries_again_and_again_get_fewer_until_one_succeeds() {
+    let helper = |definition: &str| {
+        let world = TaskWorld::new(definition);
+        let done = world.run(&task_with_failing_delegate());
+        assert!(done.report.internal.is_ok(), "{:?}", done.internal());
+        let trace = world.trace(&done);
+        let calls = trace.iter().filter(|line| line["depth"] == 1);
+        let facts = calls.map(|line| {
+            let retries = line["lanes"]["outcome"]["budget"].clone();
+            (line["under_pressure"].clone(), retries, line["generation_attempt"].clone())
+        });
+        facts.collect::<Vec<_>>()
+    };
+    let fact = |under_pressure: bool, retries: u32, requests: u32| {
+        (json!(under_pressure), json!(retries), json!(requests))
+    };
+    assert_eq!(
+        helper(""),
+        [
+            fact(false, 1, 2),
+            fact(false, 1, 2),
+            fact(true, 0, 1),
+            fact(true, 0, 1),
+            fact(false, 1, 2),
+        ]
+    );
+    // The definition decides when pressure begins, and how many retries it leaves.
+    assert_eq!(
+        helper("attempts: { pressure_after: 1 }")[..2],
+        [fact(false, 1, 2), fact(true, 0, 1)]
+    );
+    assert_eq!(
+        helper("attempts: { outcome: 2, pressure_after: 1, pressure_retries: 1 }")[..2],
+        [fact(false, 2, 3), fact(true, 1, 2)]
     );
 }
 

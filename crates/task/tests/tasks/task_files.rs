@@ -13,7 +13,7 @@ fn write(directory: &Path, name: &str, text: &str) {
 fn wrong(text: &str) -> Vec<String> {
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), "task.yaml", text);
-    write(directory.path(), "script.yaml", "answers: [x]");
+    write(directory.path(), "script.yaml", "steps: [x]");
     let error = load_task(directory.path()).unwrap_err().to_string();
     let file = directory.path().join("task.yaml").display().to_string();
     error.lines().map(|line| line.replace(&file, "")).collect()
@@ -28,7 +28,7 @@ fn a_task_is_read_with_its_script_and_its_delegates() {
     write(
         &directory,
         "script.yaml",
-        "answers:\n  - |\n    ok(0)\n  - { file: one.py }\n  - { timeout: true }\n  - { status: 529 }\n  - { text: '' }\nrepeat: true\n",
+        "steps:\n  - |\n    ok(0)\n  - { file: one.py }\n  - { timeout: true }\n  - { status: 529 }\n  - { text: '' }\nrepeat: true\n",
     );
     write(
         &directory,

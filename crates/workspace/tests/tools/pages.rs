@@ -31,7 +31,9 @@ fn read_all_pages(trial: &WorkspaceTrial, path: &str) -> String {
             .map(|cut| (cut["line"].as_u64().unwrap(), cut["shown_bytes"].as_u64().unwrap()))
             .collect();
         let content = page["content"].as_str().unwrap();
-        let ends_within = page["next_line_offset"].is_u64();
+        // On the last page, only the cut lines are left.
+        let is_last = page["lines_remaining"] == 0;
+        let ends_within = page["next_line_offset"].is_u64() && !is_last;
         for (number, line) in (offset..).zip(content.split_inclusive('\n')) {
             match cut.iter().find(|(cut, _)| *cut == number) {
                 Some((_, shown)) if !(ends_within && page["next_offset"] == number) => {
@@ -41,7 +43,8 @@ fn read_all_pages(trial: &WorkspaceTrial, path: &str) -> String {
                 _ => joined.push_str(line),
             }
         }
-        if page["has_more"] == false {
+        assert_eq!(page["has_more"], !is_last || !cut.is_empty());
+        if is_last {
             return joined;
         }
         next = json!({ "path": path, "offset": page["next_offset"],

@@ -86,6 +86,19 @@ fn a_page_continues_within_a_line_without_an_end() {
 }
 
 #[test]
+fn a_last_page_with_a_cut_line_has_more() {
+    let trial = WorkspaceTrial::new(&[]);
+    trial.put("line.txt", &vec![b'x'; 260_000]);
+    let page = trial.ok("read_file", &json!({ "path": "line.txt" }));
+    assert_eq!((&page["lines_shown"], &page["lines_remaining"]), (&json!(1), &json!(0)));
+    assert_eq!(page["has_more"], true);
+    assert_eq!((&page["next_offset"], &page["next_line_offset"]), (&json!(1), &json!(2000)));
+    let rest = json!({ "path": "line.txt", "offset": 1, "line_offset": 2000 });
+    let rest = trial.ok("read_file", &rest);
+    assert_eq!((&rest["has_more"], &rest["next_offset"]), (&json!(false), &json!(null)));
+}
+
+#[test]
 fn the_start_of_a_page_is_bounded() {
     let limits = WorkspaceLimits { skip_bytes_max: 100_000, ..WorkspaceLimits::default() };
     let trial = WorkspaceTrial::with(limits, &[]);

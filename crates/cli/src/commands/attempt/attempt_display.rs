@@ -1,8 +1,11 @@
 //! The display of attempts: lines for people, or the events as JSON.
 
 use anstyle::AnsiColor;
-use jackline_attempt::AttemptViolation;
+use jackline_attempt::{AttemptViolation, not_started_outcome};
 use jackline_task::{AttemptEvent, AttemptEventKind, TaskReport};
+use serde_json::json;
+
+use super::{AttemptOutput, AttemptRefusal};
 
 use crate::terminal::{
     bold, dim, print_json_line, print_line, print_note, print_warning, sanitize, styled,
@@ -16,24 +19,29 @@ const FILES_MAX: usize = 5;
 
 /// Shows the events of attempts.
 pub(super) struct AttemptDisplay {
-    as_json: bool,
+    output: AttemptOutput,
 }
 
 impl AttemptDisplay {
-    pub(super) fn new(as_json: bool) -> Self {
-        Self { as_json }
+    pub(super) fn new(output: AttemptOutput) -> Self {
+        Self { output }
     }
 
     pub(super) fn show(&mut self, event: &AttemptEvent) {
-        if self.as_json {
-            if let Ok(line) = serde_json::to_string(event) {
-                print_json_line(line);
+        match self.output {
+            AttemptOutput::Text => {
+                let indent = "  ".repeat(event.depth as usize);
+                for line in attempt_lines(event) {
+                    print_line(format!("{indent}{line}"));
+                }
             }
-            return;
-        }
-        let indent = "  ".repeat(event.depth as usize);
-        for line in attempt_lines(event) {
-            print_line(format!("{indent}{line}"));
+            AttemptOutput::Json => {
+                if let Ok(line) = serde_json::to_string(event) {
+                    print_json_line(line);
+                }
+            }
+            // Violations are not for the reader of the public outcome. The trace has them.
+            AttemptOutput::PublicOutcome => {}
         }
     }
 }
@@ -119,8 +127,39 @@ fn files(names: &[String], text_if_empty: &str) -> String {
     shown.join(", ")
 }
 
+/// Prints the end of a task.
+pub(super) fn print_report(output: AttemptOutput, report: &TaskReport) {
+    match output {
+        AttemptOutput::Text => print_outcome(report),
+        AttemptOutput::Json => print_json_line(json!({
+            "event": "ended",
+            "session": report.session,
+            "stop": report.stop,
+            "outcome": report.public,
+            "trace": report.trace_file,
+        })),
+        AttemptOutput::PublicOutcome => print_json_line(json!(report.public)),
+    }
+}
+
+/// Prints the last JSON object of a task without a report.
+pub(super) fn print_refusal(output: AttemptOutput, refusal: &AttemptRefusal) {
+    let outcome = not_started_outcome();
+    match output {
+        AttemptOutput::Text => {}
+        AttemptOutput::Json => print_json_line(json!({
+            "event": "ended",
+            "session": null,
+            "stop": null,
+            "error": { "kind": refusal.kind, "message": refusal.text },
+            "outcome": outcome,
+        })),
+        AttemptOutput::PublicOutcome => print_json_line(json!(outcome)),
+    }
+}
+
 /// Prints the public outcome, and the path of the trace with all details.
-pub(super) fn print_outcome(report: &TaskReport) {
+fn print_outcome(report: &TaskReport) {
     let public = &report.public;
     match (&public.value, &public.error_message) {
         (Some(value), _) => {

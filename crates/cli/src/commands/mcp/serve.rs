@@ -50,7 +50,7 @@ fn open_server(args: &ServeArgs) -> Result<ServeSetup, ExitKind> {
         OutputStore::new(store.directory(&session).join("spill"), limits.output_bytes_max / 2);
     limits.shell.artifact_sink = shelf.artifact_sink();
     let workspace = Workspace::open(&root, limits).map_err(|error| usage(&error))?;
-    let mut runtime = Runtime::new(store, definitions, root.clone());
+    let mut runtime = Runtime::new(store, definitions, root.clone()).with_held_sessions();
     if let Ok(jackline) = std::env::current_exe() {
         runtime = runtime.with_verifier(jackline.clone()).with_notifier(jackline);
     }

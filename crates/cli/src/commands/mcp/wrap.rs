@@ -36,7 +36,7 @@ fn run_wrapped(args: &WrapArgs) -> Result<(), ExitKind> {
     let definitions = machine_definitions(args.definition.clone(), &store);
     let workspace = current_directory();
     let output_bytes_max = super::io_limits(&definitions, &workspace).output.max_bytes;
-    let mut runtime = Runtime::new(store, definitions, workspace.clone());
+    let mut runtime = Runtime::new(store, definitions, workspace.clone()).with_held_sessions();
     if let Ok(jackline) = std::env::current_exe() {
         runtime = runtime.with_verifier(jackline.clone()).with_notifier(jackline);
     }

@@ -9,12 +9,25 @@ const FILES_MAX: usize = 10_000;
 
 /// Copies a directory to a new directory for temporary files.
 pub(super) fn copy_project(project: &Path, name: &str) -> io::Result<PathBuf> {
-    let safe: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
     let ms = jackline_host::clock::now().wall.as_ms();
-    let target = std::env::temp_dir().join(format!("jackline-{safe}-{ms}-{}", std::process::id()));
+    let copy = format!("{}{ms}-{}", name_start(name), std::process::id());
+    let target = std::env::temp_dir().join(copy);
     let mut remaining = FILES_MAX;
     copy_directory(project, &target, &mut remaining)?;
     target.canonicalize()
+}
+
+/// Whether a workspace is a copy that this command made for a task.
+pub(super) fn is_copy(workspace: &Path, name: &str) -> bool {
+    let is_temporary = workspace.parent() == std::env::temp_dir().canonicalize().ok().as_deref();
+    let file_name = workspace.file_name().map(|name| name.to_string_lossy().into_owned());
+    is_temporary && file_name.is_some_and(|file_name| file_name.starts_with(&name_start(name)))
+}
+
+/// How the names of a task's copies start.
+fn name_start(name: &str) -> String {
+    let safe: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
+    format!("jackline-{safe}-")
 }
 
 fn copy_directory(from: &Path, to: &Path, remaining: &mut usize) -> io::Result<()> {

@@ -315,7 +315,7 @@ fn without_escapes(line: &str, is_feedback: bool) -> String {
     if !is_feedback {
         return line.to_owned();
     }
-    let line = line.replace("&lt;", "<").replace("&gt;", ">").replace("&#39;", "'");
+    let line = line.replace("&lt;", "<").replace("&gt;", ">");
     line.replace("&amp;", "&")
 }
 

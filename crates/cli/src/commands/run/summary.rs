@@ -1,10 +1,10 @@
 //! The summary of a run: its outcome and the evidence.
 
 use anstyle::AnsiColor;
-use jackline_attempt::PublicOutcome;
+use jackline_attempt::{PublicOutcome, not_started_outcome};
 use jackline_engine::StopCode;
 use jackline_engine::summary::TestsPassing;
-use jackline_supervisor::{Evidence, RunReport, not_completed_outcome};
+use jackline_supervisor::{Evidence, RunReport};
 use serde_json::{Value, json};
 
 use super::RunRefusal;
@@ -13,10 +13,14 @@ use crate::terminal::{
     bold, dim, format_count, format_duration, print_json_line, print_line, sanitize, styled,
 };
 
+/// How many characters of the reason for leaving a run are shown, with what a person can do.
+const LEFT_CHARS_MAX: usize = 600;
+
 /// How many changed files are named.
 const FILES_MAX: usize = 8;
 
 pub(super) fn show(report: &RunReport, as_json: bool) {
+    let resume = report.stop.is_none().then(|| format!("jackline run --resume {}", report.session));
     if as_json {
         print_json_line(json!({
             "event": "ended",
@@ -24,6 +28,7 @@ pub(super) fn show(report: &RunReport, as_json: bool) {
             "workspace": report.workspace,
             "stop": report.stop,
             "left": report.suspend_reason,
+            "resume": resume,
             "outcome": report.public,
             "evidence": report.evidence,
         }));
@@ -37,7 +42,7 @@ pub(super) fn show(report: &RunReport, as_json: bool) {
         (None, left) => {
             let why = left.as_deref().unwrap_or("the run was interrupted");
             let head = styled(AnsiColor::Yellow.on_default().bold(), "not finished:");
-            format!("{head} {}", sanitize(why, 400))
+            format!("{head} {}", sanitize(why, LEFT_CHARS_MAX))
         }
     };
     print_line(format!("\n{head}"));
@@ -54,8 +59,8 @@ pub(super) fn show(report: &RunReport, as_json: bool) {
     }
     print_line(format!("  {} {}", dim(format!("{:<12}", "workspace")), report.workspace.display()));
     let session = &report.session;
-    if report.stop.is_none() {
-        print_line(format!("  resume with {}", bold(format!("jackline run --resume {session}"))));
+    if let Some(resume) = resume {
+        print_line(format!("  resume with {}", bold(resume)));
     }
     print_line(dim(format!("  details: jackline log {session}; proof: jackline replay {session}")));
 }
@@ -68,7 +73,7 @@ pub(super) fn show_refused(refused: &RunRefusal) {
         "stop": null,
         "left": null,
         "error": { "kind": refused.kind, "message": refused.text },
-        "outcome": not_completed_outcome(),
+        "outcome": not_started_outcome(),
     }));
 }
 

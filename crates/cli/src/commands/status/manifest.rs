@@ -4,15 +4,17 @@
 
 use jackline_engine::definition::LimitDimension;
 use jackline_engine::definition::LoopProfile;
-use jackline_engine::{Definition, SessionSummary};
+use jackline_engine::{Definition, Session, SessionSummary};
 use serde_json::{Map, Value, json};
 
-/// The fields `safety`, `context` and `dirty_bits`, with the active thresholds.
-pub(super) fn manifest(definition: &Definition, summary: &SessionSummary) -> Map<String, Value> {
+/// The fields `safety`, `context`, `dirty_bits` and `identity`, with the active thresholds.
+pub(super) fn manifest(session: &Session) -> Map<String, Value> {
+    let (definition, summary) = (session.definition(), &session.summary());
     let fields = [
         ("safety", safety(definition, summary)),
         ("context", context(definition, summary)),
         ("dirty_bits", json!(summary.dirty_bits)),
+        ("identity", identity(session)),
     ];
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
@@ -51,5 +53,17 @@ fn context(definition: &Definition, summary: &SessionSummary) -> Value {
         "warning_threshold": settings.map(|settings| settings.warn),
         "mandatory_threshold": settings.map(|settings| settings.compact),
         "hard_block_threshold": settings.map(|settings| settings.block),
+        "last_compaction": summary.last_compaction,
+    })
+}
+
+/// The checksum of the agent, and the roles and the workflow that the definition demands.
+fn identity(session: &Session) -> Value {
+    let settings = session.definition().identity.as_ref();
+    json!({
+        "agent_checksum": session.agent_checksum(),
+        "workflow_binding": settings.and_then(|settings| settings.workflow.as_deref()),
+        "authorized_roles": settings.map(|settings| &settings.roles),
+        "role": session.agent().role,
     })
 }

@@ -15,10 +15,15 @@ const EXIT_TIMEOUT_SECONDS: u32 = 10;
 
 /// The agent and the person read this if the guard gives no sealed answer. The seal proves that an
 /// answer came from the guard.
+///
+/// The settings may be shared with people who have no `jackline` command, so the text also has a
+/// way out that needs none.
 const BROKEN: &str = "jackline, the guard of this workspace, is broken or missing. The call is not \
-the cause, and it was not run. A person can reinstall the guard, remove it with \
-'jackline init claude --uninstall', or switch it off for a while with \
-'jackline off --for 30m --why ...'.";
+the cause, and it was not run. Only a person can change that. To install the guard: \
+'cargo install --path crates/cli --locked' in a clone of Jackline. To work without it: set \
+disableAllHooks to true in .claude/settings.local.json, then start a new session. If the command \
+jackline runs: 'jackline off --for 30m --why ...' switches the guard off for a while, and \
+'jackline init claude --uninstall' removes it.";
 
 /// The same for changed settings. No call waits for that answer.
 const BROKEN_AT_SETTINGS: &str = "jackline, the guard of this workspace, is broken or missing, so \

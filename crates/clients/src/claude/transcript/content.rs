@@ -5,6 +5,7 @@ use jackline_engine::{CallId, CallStatus, EventKind, Payload, ToolFinished};
 use serde::Deserialize;
 
 use super::super::raw_value::{OptionalRaw, parse_raw, raw_flag, raw_text};
+use super::super::tool_results::is_refusal_by_person;
 
 /// How texts begin that look like a prompt of a person but come from the client: messages of
 /// finished tasks, and the client's own commands and their output.
@@ -21,9 +22,6 @@ const CLIENT_PREFIXES: [&str; 11] = [
     "<teammate-message",
     "[Request interrupted by user",
 ];
-
-/// In versions without a field for it, the result of a call that a person refused begins with this.
-const REFUSED_PREFIX: &str = "The user doesn't want to";
 
 /// The result of a failed command begins with this.
 const EXIT_CODE_PREFIX: &str = "Exit code ";
@@ -128,9 +126,7 @@ fn result_status(
     result: &str,
 ) -> CallStatus {
     let failed = raw_flag(block.is_error);
-    if denial.is_some()
-        || raw_flag(details.interrupted)
-        || (failed && result.starts_with(REFUSED_PREFIX))
+    if denial.is_some() || raw_flag(details.interrupted) || (failed && is_refusal_by_person(result))
     {
         CallStatus::Cancelled
     } else if failed {

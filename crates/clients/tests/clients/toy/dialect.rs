@@ -3,8 +3,8 @@
 //! its user.
 
 use jackline_clients::dialect::{
-    AnswerTexts, ClientAbilities, Dialect, HookCall, HookMoment, HookPayload, HookReply,
-    HookReport, PayloadError,
+    AnswerTexts, ClientTools, Dialect, HookCall, HookMoment, HookPayload, HookReply, HookReport,
+    PayloadError,
 };
 use jackline_clients::hook_environment::HookEnvironment;
 use jackline_clients::payload::PayloadFields;
@@ -13,6 +13,7 @@ use jackline_engine::{
     SessionId, SessionStarted, StopProposed, ToolFinished, ToolName, ToolProposed, Verdict,
 };
 use jackline_runtime::WAITS_FOR_PERSON_TEXT;
+use jackline_runtime::surfaces::{CapabilitySupport, SurfaceCapability, SurfaceProfile};
 use serde_json::{Map, Value, json};
 
 /// The fields that no event uses.
@@ -24,11 +25,26 @@ const CRASHES: &str = "crash";
 /// The translation never ends for a tool of this name.
 const HANGS: &str = "hang";
 
+/// What the client can't do. A client of the product has its row in `jackline_runtime::surfaces`.
+static TOY_HOOK: SurfaceProfile = SurfaceProfile {
+    name: "hook toy",
+    title: "the toy client",
+    limits: &[
+        (SurfaceCapability::ReplaceArguments, CapabilitySupport::Missing("it has its own")),
+        (SurfaceCapability::PageResult, CapabilitySupport::Missing("it shows every output")),
+        (SurfaceCapability::RefuseStop, CapabilitySupport::Missing("it asks no hook")),
+    ],
+};
+
 pub(super) struct ToyDialect;
 
 impl Dialect for ToyDialect {
-    fn abilities(&self) -> ClientAbilities {
-        ClientAbilities { blocks_stops: false, replaces_outputs: false }
+    fn surface(&self) -> &'static SurfaceProfile {
+        &TOY_HOOK
+    }
+
+    fn tools(&self) -> ClientTools {
+        ClientTools { names: &["toy"], prefixes: &[] }
     }
 
     fn read_environment(&self) -> HookEnvironment {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use jackline_clients::hook_line::{parse_program, sealed_command};
+use jackline_clients::hook_line::{HookLine, parse_program, sealed_command};
 use jackline_clients::installation::{
     HookEntry, InstallScope, Installation, LocationError, McpServerFile,
 };
@@ -67,6 +67,10 @@ impl Installation for ToyInstallation {
         parse_program(handler.get("command")?.as_str()?, NAME)
     }
 
+    fn role_of(&self, handler: &Value) -> Option<String> {
+        HookLine::parse(handler.get("command")?.as_str()?, NAME)?.role
+    }
+
     fn is_blank(&self, text: &str) -> bool {
         text.trim().is_empty()
     }
@@ -77,6 +81,10 @@ impl Installation for ToyInstallation {
 
     fn ignore_reasons(&self, _: Option<ClientVersion>, _: &Path, _: &str) -> Vec<String> {
         Vec::new()
+    }
+
+    fn local_settings_pattern(&self) -> Option<&'static str> {
+        None
     }
 
     fn server_file(

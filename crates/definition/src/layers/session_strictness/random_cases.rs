@@ -147,6 +147,7 @@ fn some_loops() -> impl Strategy<Value = LoopSettings> {
                 errors: ErrorLevels { soft: third, hard: third + one },
                 volatile: volatile.into_iter().map(ToOwned::to_owned).collect(),
                 transparent: kinds,
+                ..LoopSettings::default()
             }
         },
     );
@@ -175,7 +176,15 @@ fn a_context() -> impl Strategy<Value = Option<ContextThresholds>> {
         given.prop_map(|(window, mut fills, min_freed_pct, ineffective_max)| {
             fills.sort_unstable();
             let [warn, compact, block] = fills[..] else { unreachable!() };
-            ContextThresholds { window, warn, compact, block, min_freed_pct, ineffective_max }
+            ContextThresholds {
+                window,
+                warn,
+                compact,
+                block,
+                min_freed_pct,
+                ineffective_max,
+                ..ContextThresholds::default()
+            }
         }),
     )
 }

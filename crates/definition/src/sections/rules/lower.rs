@@ -17,7 +17,6 @@ use crate::sections::modes;
 use crate::sections::tools::DeclaredTools;
 use crate::source::Origin;
 use crate::values::{read_command_words, read_tool_name};
-use crate::well_known;
 use crate::yaml::{YamlNode, YamlValue};
 
 /// The maximum length of the name of a rule in bytes.
@@ -193,7 +192,7 @@ fn scope(
     } else {
         let known = tools.declared_name(text).map(ToOwned::to_owned);
         if known.is_none() && tools.is_closed() && ToolKind::well_known(text).is_none() {
-            let common: Vec<&str> = well_known::names().collect();
+            let common = ToolKind::well_known_names();
             let all = tools.names().chain(common);
             let message = format!("this rule can never see `{text}`: no such tool is declared");
             let hint = reader

@@ -27,7 +27,7 @@ pub(super) fn join_tools(
 ) -> Vec<Demand<DeclaredTool>> {
     renumber_sections(low, high.policies.sections);
     let mut tools = high.tools.clone();
-    if !join.overrides() && high.unknown_tools.value == UnknownTools::Allow {
+    if !join.overrides() {
         declare_referenced_tools(high, low, &mut tools);
     }
     let mut renamed = BTreeMap::new();
@@ -73,11 +73,10 @@ fn add_without_new_meaning(
             ignore_tool(&name, layer, to, "already declares it", join);
         }
     }
-    if high.unknown_tools.value == UnknownTools::Deny {
-        for name in free {
-            ignore_tool(&name, layer, high.unknown_tools.layer, "denies unknown tools", join);
-        }
-        return;
+    let (free, unknown): (Vec<String>, Vec<String>) =
+        free.into_iter().partition(|name| is_known_undeclared(name, high));
+    for name in unknown {
+        ignore_tool(&name, layer, high.unknown_tools.layer, "denies unknown tools", join);
     }
     let Some(first) = free.first().cloned() else { return };
     if let Some((to, why)) = reason_to_keep_visible(&tool, &first, high) {
@@ -112,6 +111,16 @@ fn add_without_new_meaning(
         }
     }
     tools.push(Demand { value: tool, layer });
+}
+
+/// Whether the higher layer accepts a tool that it does not declare. The tools of clients are not
+/// known here, so they count as unknown.
+fn is_known_undeclared(name: &str, high: &LayerDemands) -> bool {
+    match high.unknown_tools.value {
+        UnknownTools::Allow => true,
+        UnknownTools::Client => ToolKind::well_known(name).is_some(),
+        UnknownTools::Deny => false,
+    }
 }
 
 fn ignore_tool(name: &str, layer: usize, to: usize, why: &str, join: &mut LayerJoin) {
@@ -268,6 +277,7 @@ fn declare_referenced_tools(
     let rests = layer_relying_on_tests(high).is_some();
     let mut declare = |name: &String, layer: Option<usize>| {
         if let Some(layer) = layer
+            && is_known_undeclared(name, high)
             && !tools.iter().any(|known| has_name(&known.value, name))
         {
             tools.push(Demand { value: DeclaredTool::with_name(name), layer });

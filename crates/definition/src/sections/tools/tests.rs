@@ -103,6 +103,21 @@ fn a_repository_cannot_declare_a_tool_where_unknown_tools_are_denied() {
 }
 
 #[test]
+fn a_repository_declares_only_well_known_tools_where_others_are_denied() {
+    let high = tools(&[DeclaredTool::with_name("a")]);
+    let high = Definition { unknown_tools: UnknownTools::Client, ..high };
+    let low = tools(&[aliased("b", ToolKind::Other, &["Read"]), DeclaredTool::with_name("Bash")]);
+    let combined = untrusted(&high, &low);
+    let names: Vec<&str> = combined.definition.tools.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, ["a", "Read", "Bash"]);
+    assert_eq!(
+        ignored(&combined)[0],
+        "the meaning of `b` in `tools` ignored: the user layer denies unknown tools; trust would allow it"
+    );
+    assert_eq!(combined.definition.unknown_tools, UnknownTools::Client);
+}
+
+#[test]
 fn a_repository_cannot_hide_a_tool_from_guards() {
     let kinds = |high: &Definition, declaration: &str| {
         let low =

@@ -13,7 +13,8 @@ use super::*;
 use crate::definition::StoredDefinition;
 use crate::digest::{Digest, Digest128};
 use crate::facts::{
-    CallView, DefinitionFile, FeedbackView, FileDetails, FileKind, NewDefinition, Now, Queries,
+    CallView, ChangedFile, DefinitionFile, FeedbackView, FileDetails, FileKind, GitChange,
+    GitFileChange, NewDefinition, Now, Queries,
 };
 use crate::time::Timestamp;
 use crate::verdict::{FeedbackObservation, Severity};
@@ -47,6 +48,7 @@ type QueryFactPair = (Query, Value, Fact, Value);
 /// One pair for every query.
 fn pairs() -> Vec<QueryFactPair> {
     let mut pairs = pairs_about_files();
+    pairs.extend(pairs_about_guard_files());
     pairs.extend(pairs_about_custom_guards());
     pairs.extend(pairs_about_definitions());
     pairs
@@ -74,7 +76,7 @@ fn pairs_about_files() -> Vec<QueryFactPair> {
         (
             Query::File {
                 path: "a".to_owned(),
-                wants: FileDetails { json: true, contents: false },
+                wants: FileDetails { json: true, ..FileDetails::default() },
             },
             json!({"query": "file", "path": "a", "wants": {"json": true}}),
             Fact::File(file.clone()),
@@ -110,6 +112,46 @@ fn pairs_about_files() -> Vec<QueryFactPair> {
             json!({"query": "ignored", "path": "a"}),
             Fact::Ignored(true),
             json!({"fact": "ignored", "value": true}),
+        ),
+    ]
+}
+
+fn pairs_about_guard_files() -> Vec<QueryFactPair> {
+    let change = GitFileChange {
+        removed: true,
+        kept: false,
+        before: HookState::Present,
+        after: HookState::Disabled,
+    };
+    let known = GitChangeFact::Known { files: BTreeMap::from([("a".to_owned(), change)]) };
+    let moved =
+        FileChangeFact { by_git: true, before: HookState::Absent, after: HookState::Present };
+    vec![
+        (
+            Query::GitChange {
+                command: 1,
+                dir: ".".to_owned(),
+                change: GitChange::Move { to: "old".to_owned(), discards: false },
+                files: vec!["a".to_owned()],
+            },
+            json!({"query": "git_change", "command": 1, "dir": ".", "files": ["a"],
+                "change": {"git": "move", "to": "old", "discards": false}}),
+            Fact::GitChange(known),
+            json!({"fact": "git_change", "value": {"answer": "known", "files": {"a":
+                {"removed": true, "before": "present", "after": "disabled"}}}}),
+        ),
+        (
+            Query::Hook { path: "a".to_owned() },
+            json!({"query": "hook", "path": "a"}),
+            Fact::Hook(HookState::Absent),
+            json!({"fact": "hook", "value": "absent"}),
+        ),
+        (
+            Query::FileChanges { files: vec![ChangedFile { path: "a".to_owned(), before: None }] },
+            json!({"query": "file_changes", "files": [{"path": "a", "before": null}]}),
+            Fact::FileChanges(BTreeMap::from([("a".to_owned(), moved)])),
+            json!({"fact": "file_changes", "value": {"a":
+                {"by_git": true, "before": "absent", "after": "present"}}}),
         ),
     ]
 }
@@ -241,6 +283,7 @@ fn empty_answer(query: &Query) -> Fact {
         Query::Changed { .. } => Fact::Changed(BTreeMap::new()),
         Query::Protect { .. } => Fact::Protect(BTreeMap::new()),
         Query::Pins { .. } => Fact::Pins(PinsFact::default()),
+        Query::FileChanges { .. } => Fact::FileChanges(BTreeMap::new()),
         _ => Fact::Unknown,
     }
 }
@@ -285,8 +328,10 @@ fn a_file_that_was_not_queried_is_refused() {
 #[test]
 fn queries_about_one_file_are_merged() {
     let ask = |wants| Query::File { path: "f".to_owned(), wants };
-    let (json, contents) =
-        (FileDetails { json: true, contents: false }, FileDetails { json: false, contents: true });
+    let (json, contents) = (
+        FileDetails { json: true, ..FileDetails::default() },
+        FileDetails { contents: true, ..FileDetails::default() },
+    );
     let mut queries = Queries::default();
     queries.ask(ask(FileDetails::default()));
     queries.ask(ask(contents));

@@ -12,7 +12,8 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CheckProblems, CompletionRequirement, UndecidedReason};
+use super::check_problems::{CheckProblems, UndecidedReason};
+use super::{CompletionRequirement, unrunnable};
 use crate::definition::Definition;
 use crate::event::EventKind;
 use crate::facts::{Queries, Query, VerificationFact};
@@ -104,27 +105,32 @@ pub(super) fn check_run(
             "The check `{line}` was not run: a person must first run `jackline trust` for this \
              definition."
         );
-        return undecided_problem(UndecidedReason::Untrusted, text);
+        return CheckProblems::undecided(UndecidedReason::Untrusted, text);
     }
     let sentence = match current_run(number, input).1 {
         Some(VerificationFact::Passed) => return CheckProblems::default(),
         Some(VerificationFact::Running) => {
             let text =
                 format!("The check `{line}` is still running. Wait a moment, then stop again.");
-            return undecided_problem(UndecidedReason::Running, text);
+            return CheckProblems::undecided(UndecidedReason::Running, text);
         }
         Some(VerificationFact::Broken { reason }) => {
             let text =
                 format!("The guard is broken, not the work: `{line}` can't be run: {reason}.");
-            return undecided_problem(UndecidedReason::Broken, text);
+            return CheckProblems::undecided(UndecidedReason::Broken, text);
         }
         None => {
-            return undecided_problem(
+            return CheckProblems::undecided(
                 UndecidedReason::Broken,
                 format!("The check `{line}` was not run."),
             );
         }
         Some(VerificationFact::Failed { exit, tail }) => {
+            let why = exit.and_then(|exit| unrunnable::describe_unrunnable(exit.into(), tail));
+            if let Some(why) = why {
+                let text = format!("The check `{line}` could not be run: {why}.");
+                return CheckProblems::undecided(UndecidedReason::Unrunnable, text);
+            }
             let how = exit.map_or_else(
                 || "was killed by a signal".to_string(),
                 |exit| format!("failed with exit status {exit}"),
@@ -135,11 +141,7 @@ pub(super) fn check_run(
             format!("The check `{line}` timed out and was killed.{}", format_output_tail(tail))
         }
     };
-    CheckProblems { sentences: Vec::from([sentence]), ..CheckProblems::default() }
-}
-
-fn undecided_problem(why: UndecidedReason, text: String) -> CheckProblems {
-    CheckProblems { sentences: Vec::from([text]), undecided: Some(why), ..CheckProblems::default() }
+    CheckProblems::failed(sentence)
 }
 
 /// Returns the end of a command's output, for a message.
@@ -175,7 +177,8 @@ fn verification_commands(definition: &Definition) -> Vec<(u16, (&str, u32))> {
             }
             CompletionRequirement::Files(_)
             | CompletionRequirement::Custom { .. }
-            | CompletionRequirement::Clean => {}
+            | CompletionRequirement::Clean
+            | CompletionRequirement::DocsUpdated => {}
         }
     }
     let mut found = Vec::new();

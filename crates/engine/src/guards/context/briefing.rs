@@ -6,7 +6,6 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::{ContextStatus, build_feedback, level_word};
-use crate::definition::CompletionRequirement;
 use crate::guards::dirty::clean;
 use crate::guards::{GuardAnswers, GuardInput};
 use crate::state::Override;
@@ -43,7 +42,7 @@ pub(super) fn send_briefing(
     {
         observations.push(observed("context", format!("{}, {pct} %", level_word(now.level))));
     }
-    let suggestions: &[&str] = if briefed { &[READ_IT] } else { &[] };
+    let suggestions = if briefed { Vec::from([READ_IT.to_string()]) } else { Vec::new() };
     let summary = match observations.as_slice() {
         [] => "The context was compacted.",
         _ => "The context was compacted. This is still in force:",
@@ -79,9 +78,9 @@ pub(crate) fn list_unmet(input: GuardInput<'_>) -> Vec<String> {
         format!("the session is paused: {why}")
     }));
     unmet.extend(input.state.turn.missing.clone());
-    let demanded =
-        input.definition.completion.as_ref().is_some_and(CompletionRequirement::wants_clean);
-    unmet.extend(clean::check_tests(input).filter(|_| demanded).map(|unclean| unclean.text()));
+    let demanded = input.definition.completion.iter();
+    let unclean = demanded.flat_map(|demanded| clean::find_unclean(demanded, input));
+    unmet.extend(unclean.map(|unclean| unclean.text()));
     unmet.dedup();
     unmet
 }

@@ -8,8 +8,7 @@ use crate::id::RequestId;
 use crate::state::short_hash;
 use crate::verdict::{ContextLevel, Severity};
 
-/// Without usage records, this many lines of output fill a context by this many percent.
-const ESTIMATE_LINES: u64 = 500;
+/// Without usage records, `estimate_lines` lines of output fill a context by this many percent.
 const ESTIMATE_PCT: u64 = 70;
 
 /// The assumed length of a line in a text that is too long to count.
@@ -158,7 +157,8 @@ impl ContextFill {
 
     /// Estimates the fill from lines of output. An estimate only warns.
     fn estimate(&self, settings: ContextThresholds) -> ContextStatus {
-        let pct = self.lines.saturating_mul(ESTIMATE_PCT) / ESTIMATE_LINES;
+        let pct =
+            self.lines.saturating_mul(ESTIMATE_PCT) / u64::from(settings.estimate_lines.max(1));
         let warns = pct >= u64::from(settings.warn);
         let level = if warns { ContextLevel::Warn } else { ContextLevel::Ok };
         let (used, window) = (None, settings.window.or(self.window));

@@ -1,28 +1,49 @@
-//! The completion check `clean`: the agent must test changed code before it may stop.
+//! The completion checks `clean` and `docs_updated`: the agent must test changed code, or update its
+//! documentation, before it may stop.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 
 use crate::verdict::ViolationSubtype;
 use serde_json::{Value, json};
 
 use super::{SessionState, TestsPassing};
+use crate::definition::CompletionRequirement;
 use crate::facts::{FileDetails, FileKind, Queries, Query};
 use crate::guards::GuardInput;
 
-/// The test command of a project, by a file in its root directory.
-const PROJECT_TEST_COMMANDS: [(&str, &str); 6] = [
-    ("Cargo.toml", "cargo test"),
-    ("package.json", "npm test"),
-    ("pyproject.toml", "pytest"),
-    ("pytest.ini", "pytest"),
-    ("go.mod", "go test ./..."),
-    ("Makefile", "make test"),
+/// A file in the root directory of a project that shows how the project is tested.
+struct ProjectFile {
+    path: &'static str,
+    command: &'static str,
+    /// Whether the file must declare tests: a script or a target with the name `test`.
+    declares_tests: bool,
+}
+
+const fn project_file(path: &'static str, command: &'static str) -> ProjectFile {
+    ProjectFile { path, command, declares_tests: false }
+}
+
+const fn task_file(path: &'static str, command: &'static str) -> ProjectFile {
+    ProjectFile { path, command, declares_tests: true }
+}
+
+/// The files that show the test command of a project. The first one that exists counts.
+const PROJECT_FILES: [ProjectFile; 8] = [
+    project_file("Cargo.toml", "cargo test"),
+    task_file("package.json", "npm test"),
+    project_file("pyproject.toml", "pytest"),
+    project_file("pytest.ini", "pytest"),
+    project_file("go.mod", "go test ./..."),
+    task_file("GNUmakefile", "make test"),
+    task_file("makefile", "make test"),
+    task_file("Makefile", "make test"),
 ];
 
-/// Why the tests of changed code do not pass the check.
+/// Why changed code does not pass a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UncleanCode {
     reason: UncleanReason,
@@ -30,11 +51,14 @@ pub(crate) struct UncleanCode {
     pub(crate) command: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum UncleanReason {
     Untested,
+    /// The test command could not be run, for this reason.
+    NotRunnable(String),
     Failing,
     Unknown,
+    Undocumented,
 }
 
 impl UncleanCode {
@@ -44,7 +68,11 @@ impl UncleanCode {
             Some(command) => format!("{with}: `{command}`."),
             None => format!("{without}."),
         };
-        match self.reason {
+        match &self.reason {
+            UncleanReason::NotRunnable(why) => {
+                let command = self.command.as_deref().unwrap_or("the test command");
+                format!("The tests could not be run: {why}. The command was `{command}`.")
+            }
             UncleanReason::Untested => format!(
                 "Code was changed, but no tests ran since the last change. {}",
                 advise("Run them now with", "Run the tests of this project now")
@@ -60,15 +88,37 @@ impl UncleanCode {
                     "Run them as the only command, so that their exit status is visible"
                 )
             ),
+            UncleanReason::Undocumented => "Code was changed, but no documentation was updated. \
+                                            Update the documents that describe the changed code \
+                                            now."
+                .to_string(),
         }
+    }
+
+    /// Returns whether the tests could not be run, because a program is missing.
+    pub(crate) fn is_unrunnable(&self) -> bool {
+        matches!(self.reason, UncleanReason::NotRunnable(_))
     }
 
     /// Returns the subtype of the violation.
     pub(crate) fn subtype(&self) -> ViolationSubtype {
         match self.reason {
+            UncleanReason::NotRunnable(_) => ViolationSubtype::CheckNotRunnable,
             UncleanReason::Untested => ViolationSubtype::UntestedCode,
             UncleanReason::Failing => ViolationSubtype::FailingTests,
             UncleanReason::Unknown => ViolationSubtype::UnknownTests,
+            UncleanReason::Undocumented => ViolationSubtype::UndocumentedCode,
+        }
+    }
+
+    /// Returns what to do about it.
+    pub(crate) fn correction(&self) -> Option<String> {
+        match (&self.reason, &self.command) {
+            (UncleanReason::Undocumented, _) => {
+                Some("update the documents of the changed code, then stop".to_string())
+            }
+            (_, Some(command)) => Some(format!("run `{command}`, then stop")),
+            (_, None) => None,
         }
     }
 
@@ -89,22 +139,55 @@ impl UncleanCode {
     }
 }
 
+/// Returns which of the demanded tests and documents are missing.
+pub(crate) fn find_unclean(
+    demanded: &CompletionRequirement,
+    input: GuardInput<'_>,
+) -> Vec<UncleanCode> {
+    match demanded {
+        CompletionRequirement::Clean => check_tests(input).into_iter().collect(),
+        CompletionRequirement::DocsUpdated => check_documents(input).into_iter().collect(),
+        CompletionRequirement::All(parts) | CompletionRequirement::Any(parts) => {
+            parts.iter().flat_map(|part| find_unclean(part, input)).collect()
+        }
+        CompletionRequirement::Files(_)
+        | CompletionRequirement::Custom { .. }
+        | CompletionRequirement::Command { .. } => Vec::new(),
+    }
+}
+
 /// Returns what the tests are missing, or `None` if the agent may stop.
-pub(crate) fn check_tests(input: GuardInput<'_>) -> Option<UncleanCode> {
+fn check_tests(input: GuardInput<'_>) -> Option<UncleanCode> {
     unclean_reason(input.state)
         .map(|why| UncleanCode { reason: why, command: suggested_command(input) })
 }
 
+/// Returns whether documentation is missing: code was changed, and no document in this session.
+fn check_documents(input: GuardInput<'_>) -> Option<UncleanCode> {
+    let dirty = &input.state.dirty;
+    let is_changed = dirty.code.is_some() || is_changing_code(input.state);
+    (is_changed && !dirty.docs && !dirty.is_skipped())
+        .then_some(UncleanCode { reason: UncleanReason::Undocumented, command: None })
+}
+
+/// Returns whether a call that has not returned yet changes code.
+fn is_changing_code(state: &SessionState) -> bool {
+    state.in_flight.iter().any(|call| !call.needs_approval() && call.changes_code())
+}
+
 fn unclean_reason(state: &SessionState) -> Option<UncleanReason> {
     let dirty = &state.dirty;
-    if state.in_flight.iter().any(|call| !call.needs_approval && call.changes_code()) {
+    if is_changing_code(state) {
         return Some(UncleanReason::Untested);
     }
     if dirty.is_skipped() {
         return None;
     }
     match dirty.current_test_result() {
-        None => dirty.code.map(|_| UncleanReason::Untested),
+        None => dirty.code.map(|_| match &dirty.unrunnable {
+            Some(why) => UncleanReason::NotRunnable(why.clone()),
+            None => UncleanReason::Untested,
+        }),
         Some(TestsPassing::Yes) => None,
         Some(TestsPassing::No) => Some(UncleanReason::Failing),
         Some(TestsPassing::Unknown) => Some(UncleanReason::Unknown),
@@ -116,22 +199,35 @@ pub(crate) fn ask_project_files(input: GuardInput<'_>, queries: &mut Queries) {
     if unclean_reason(input.state).is_none() || known_test_command(input).is_some() {
         return;
     }
-    for (path, _) in PROJECT_TEST_COMMANDS {
-        if !input.facts.files.contains_key(path) {
-            queries.ask(Query::File { path: path.to_string(), wants: FileDetails::default() });
+    for file in PROJECT_FILES {
+        let fact = input.facts.files.get(file.path);
+        let is_open = fact.is_none_or(|fact| {
+            fact.kind == FileKind::File && file.declares_tests && fact.declares_tests.is_none()
+        });
+        if is_open {
+            let wants =
+                FileDetails { declares_tests: file.declares_tests, ..FileDetails::default() };
+            queries.ask(Query::File { path: file.path.to_string(), wants });
         }
     }
 }
 
 /// Returns the last test command, or else the first one from the definition.
 fn known_test_command(input: GuardInput<'_>) -> Option<String> {
-    let declared = || input.definition.dirty_bits.tests.first().cloned();
+    let declared = || {
+        let first = input.definition.dirty_bits.tests.first()?;
+        Some(input.definition.runnable_name(first).to_owned())
+    };
     input.state.dirty.command.clone().or_else(declared)
 }
 
 fn suggested_command(input: GuardInput<'_>) -> Option<String> {
-    let exists =
-        |path: &str| input.facts.files.get(path).is_some_and(|fact| fact.kind == FileKind::File);
-    let project = || PROJECT_TEST_COMMANDS.iter().find(|(path, _)| exists(path));
-    known_test_command(input).or_else(|| project().map(|(_, command)| (*command).to_string()))
+    let fits = |file: &&ProjectFile| {
+        input.facts.files.get(file.path).is_some_and(|fact| {
+            let is_declared = !file.declares_tests || fact.declares_tests == Some(true);
+            fact.kind == FileKind::File && is_declared
+        })
+    };
+    let project = || PROJECT_FILES.iter().find(fits);
+    known_test_command(input).or_else(|| project().map(|file| file.command.to_string()))
 }

@@ -80,7 +80,8 @@ fn hidden_change_in_part(
         | OpaqueReason::Unparsable
         | OpaqueReason::TooLong
         | OpaqueReason::TooDeep
-        | OpaqueReason::TooMany => true,
+        | OpaqueReason::TooMany
+        | OpaqueReason::StartsItself => true,
         OpaqueReason::UnknownArguments
         | OpaqueReason::Alias
         | OpaqueReason::Elsewhere

@@ -1,5 +1,7 @@
 //! Decides which changed files count as code.
 
+use alloc::string::String;
+
 use crate::checks::{LocatedCheck, is_piped, runs_command};
 use crate::definition::Definition;
 use crate::guards::protected::paths::matches_pattern;
@@ -53,6 +55,13 @@ pub(super) fn observed_changes(fold: FoldInput<'_>) -> (bool, bool) {
     summarize_categories(paths.map(|(path, _)| path_category(fold.definition, path)))
 }
 
+/// Does the same for files that the adapter reported as changed.
+pub(super) fn reported_changes(fold: FoldInput<'_>, files: &[String]) -> (bool, bool) {
+    let category =
+        |path: &String| path_category(fold.definition, &fold.place.resolve_path_cow(path, "."));
+    summarize_categories(files.iter().map(category))
+}
+
 /// Returns whether the checks of a call run after all its changes.
 pub(super) fn are_checks_last(proposal: &Proposal<'_>, found: &[LocatedCheck]) -> bool {
     let Some(first) = found.iter().filter_map(|found| found.command).min() else {
@@ -88,7 +97,7 @@ fn path_category(definition: &Definition, path: &str) -> FileCategory {
     if own || path.starts_with('/') || path.starts_with("../") {
         return FileCategory::Neither;
     }
-    let mut configured = definition.dirty_bits.docs.iter().map(alloc::string::String::as_str);
+    let mut configured = definition.dirty_bits.docs.iter().map(String::as_str);
     let docs = DOCS.into_iter().any(|pattern| matches_pattern(path, pattern))
         || configured.any(|pattern| matches_pattern(path, pattern));
     if docs { FileCategory::Docs } else { FileCategory::Code }

@@ -80,7 +80,7 @@ pub(super) fn warn_unknown(input: GuardInput<'_>, answers: &mut GuardAnswers) {
                 .to_string(),
         ]),
         timestamp: input.clock.now(),
-        call_index: input.state.invocations.proposed,
+        call_index: input.state.feedback_calls(),
         definition: input.definition.name.clone(),
     });
 }
@@ -115,7 +115,7 @@ pub(super) fn warn_unpriced(input: GuardInput<'_>, answers: &mut GuardAnswers) {
             "Tell the person to add the price under `prices` in the definition.".to_string(),
         ]),
         timestamp: input.clock.now(),
-        call_index: input.state.invocations.proposed,
+        call_index: input.state.feedback_calls(),
         definition: input.definition.name.clone(),
     });
 }

@@ -87,7 +87,7 @@ pub(super) fn apply(state: &mut SessionState, fold: FoldInput<'_>) {
     };
     let is_asked = fold.record.verdict.is_enforced(Decision::Ask);
     let is_counted = call.as_ref().is_some_and(|call| {
-        state.in_flight.iter().any(|open| open.needs_approval && open.id.as_ref() == Some(call))
+        state.in_flight.iter().any(|open| open.needs_approval() && open.id.as_ref() == Some(call))
     });
     if limits.is_empty() || is_counted || !(is_asked || fold.record.verdict.allows_run()) {
         return;

@@ -23,8 +23,20 @@ pub struct LoopSettings {
     pub graded: GradedLevels,
     /// When a cycle of several calls counts as a loop.
     pub cycle: CycleLevels,
+    /// When a repeated chain of calls counts as a loop.
+    #[serde(default)]
+    pub chain: ChainLevels,
     /// When repeated errors count as a loop, whatever the arguments.
     pub errors: ErrorLevels,
+    /// When calls that are only similar cause a warning.
+    #[serde(default)]
+    pub similar: SimilarCallLevels,
+    /// How long an agent may wait with calls that do nothing else.
+    #[serde(default = "PollAllowance::waiting")]
+    pub wait: PollAllowance,
+    /// What the strict profile leaves to a tool that fails again and again.
+    #[serde(default)]
+    pub tool_budget: LoopToolBudget,
     /// JSON pointers to arguments that change in every call and do not matter.
     pub volatile: Vec<String>,
     /// Kinds of tools that are ignored.
@@ -43,18 +55,19 @@ pub struct PollAllowance {
 }
 
 impl PollAllowance {
-    /// The default polling allowance.
-    pub(super) const WAIT: Self =
-        Self { until_changed: true, max_calls: 60, within_seconds: 60 * 60 };
+    /// Returns the default allowance for waiting.
+    fn waiting() -> Self {
+        Self { until_changed: true, max_calls: 60, within_seconds: 60 * 60 }
+    }
 
     /// Returns the allowed time in the unit of the engine's clock.
     pub(super) fn within_ms(&self) -> u64 {
         u64::from(self.within_seconds).saturating_mul(1000)
     }
 
-    /// Returns the polling allowance of tools that common clients offer for waiting.
-    pub(super) fn well_known(tool: &str) -> Option<Self> {
-        matches!(tool, "BashOutput" | "TaskOutput" | "AgentOutputTool").then_some(Self::WAIT)
+    /// Returns whether common clients offer this tool for waiting.
+    pub(super) fn is_well_known(tool: &str) -> bool {
+        matches!(tool, "BashOutput" | "TaskOutput" | "AgentOutputTool")
     }
 }
 
@@ -99,6 +112,57 @@ pub struct CycleLevels {
     pub repeats: u16,
 }
 
+/// The longest chain that fits three times into the stored calls.
+pub const LOOP_PERIOD_MAX: u16 = 21;
+
+/// When a repeated chain of calls counts as a loop: a sequence that is longer than a cycle, or that
+/// is repeated for the first time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainLevels {
+    /// A shorter chain may be repeated once without a warning.
+    pub calls_min: u16,
+    /// The longest chain that is compared.
+    pub calls_max: u16,
+}
+
+impl Default for ChainLevels {
+    fn default() -> Self {
+        Self { calls_min: 5, calls_max: LOOP_PERIOD_MAX }
+    }
+}
+
+/// When calls that are similar, but not identical, cause a warning. They never cause more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SimilarCallLevels {
+    /// The same call this many times in a row, each time with a different result: perhaps only a
+    /// timestamp in the result changes. Waiting and paging look the same.
+    pub changing_results: u16,
+    /// This many successful calls in a row about the same file or program with the same result.
+    /// They are mostly normal work, so this number is high.
+    pub same_subject: u16,
+}
+
+impl Default for SimilarCallLevels {
+    fn default() -> Self {
+        Self { changing_results: 8, same_subject: 12 }
+    }
+}
+
+/// What the strict profile leaves to a tool that fails again and again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopToolBudget {
+    /// How many more calls the tool gets.
+    pub calls: u32,
+    /// How long this is in force. A broken service may work again later.
+    pub seconds: u32,
+}
+
+impl Default for LoopToolBudget {
+    fn default() -> Self {
+        Self { calls: 1, seconds: 10 * 60 }
+    }
+}
+
 /// When repeated errors count as a loop, whatever the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorLevels {
@@ -117,7 +181,11 @@ impl Default for LoopSettings {
             strict: StrictLevels { window: 3, threshold: 3, override_retries: 1 },
             graded: GradedLevels { soft: 3, hard: 5, infinite: 10 },
             cycle: CycleLevels { period_max: 8, repeats: 3 },
+            chain: ChainLevels::default(),
             errors: ErrorLevels { soft: 5, hard: 8 },
+            similar: SimilarCallLevels::default(),
+            wait: PollAllowance::waiting(),
+            tool_budget: LoopToolBudget::default(),
             volatile: Vec::new(),
             transparent: Vec::from([ToolKind::Think]),
         }

@@ -171,7 +171,7 @@ impl LoopDetector {
             self.streaks.error_storm(loops),
             here.stagnation(step, loops),
             here.duplicate_chain(loops),
-            self.streaks.changing_result(step),
+            self.streaks.changing_result(step, loops),
             self.streaks.coarse(step, loops),
         ];
         let worse = |worst: LoopFinding, next: LoopFinding| {

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use serde_json::Value;
 
-use super::config::LoopProfile;
+use super::config::{LoopProfile, LoopToolBudget};
 use super::detector::{CompletedCall, LoopLevel, LoopRule};
 use super::loop_state::{DetectedLoop, LoopCause};
 use super::{GUARD, GuardAnswers, GuardInput};
@@ -26,12 +26,6 @@ use crate::verdict::{
 
 /// The provider name of loop feedback.
 const PROVIDER: &str = "Loop";
-
-/// How many more calls a tool gets that fails again and again.
-const CALLS_LEFT_MAX: u32 = 1;
-
-/// How long such a call budget is in force. A broken service may work again later.
-const TOOL_BUDGET_MS: u64 = 10 * 60_000;
 
 /// The call in which a loop was detected.
 pub(super) struct LoopSubject<'a> {
@@ -149,7 +143,8 @@ fn put_override(
     enforcement: Enforcement,
 ) {
     let now = input.clock.now();
-    let draft = override_draft(found, about, now, enforcement);
+    let budget = input.definition.loops.tool_budget;
+    let draft = override_draft(found, about, budget, (now, enforcement));
     if !input.state.overrides.has_demand(about.actor, &draft, now, input.state.epoch) {
         answers.constraints.push(draft.to_constraint(input.state.approvals.next_number()));
     }
@@ -166,7 +161,8 @@ fn put_override(
         }
         OverrideDemand::Force(_) => "read the file first: only a read is allowed now".to_string(),
         OverrideDemand::Budget { tool, left } => {
-            format!("`{tool}` may be called {left} more time; do the task in another way")
+            let times = if *left == 1 { "time" } else { "times" };
+            format!("`{tool}` may be called {left} more {times}; do the task in another way")
         }
     };
     answers.feedback.push(loop_feedback(input, found, advice));
@@ -185,14 +181,14 @@ pub(super) fn loop_stop(shown: &str) -> SessionStop {
 pub(super) fn override_draft(
     found: &DetectedLoop,
     about: &LoopSubject<'_>,
-    now: Timestamp,
-    enforcement: Enforcement,
+    budget: LoopToolBudget,
+    (now, enforcement): (Timestamp, Enforcement),
 ) -> OverrideDraft {
     let (call, mut expires_at) = (about.call, None);
     let demand = match found.what {
         LoopCause::Ran(LoopRule::ErrorStorm) => {
-            expires_at = Some(now.plus_ms(TOOL_BUDGET_MS));
-            OverrideDemand::Budget { tool: about.tool.to_string(), left: CALLS_LEFT_MAX }
+            expires_at = Some(now.plus_ms(u64::from(budget.seconds).saturating_mul(1000)));
+            OverrideDemand::Budget { tool: about.tool.to_string(), left: budget.calls }
         }
         LoopCause::Ran(_) if about.kind == ToolKind::Search => OverrideDemand::Widen(call),
         // An edit that fails repeatedly is written from memory, so the file must be read first.
@@ -287,7 +283,7 @@ fn loop_feedback(input: GuardInput<'_>, found: &DetectedLoop, advice: String) ->
         }]),
         suggestions: Vec::from([advice]),
         timestamp: input.clock.now(),
-        call_index: input.state.invocations.proposed,
+        call_index: input.state.feedback_calls(),
         definition: input.definition.name.clone(),
     }
 }

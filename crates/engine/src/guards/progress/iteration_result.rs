@@ -133,7 +133,7 @@ fn collect_evidence(
 
 /// Returns whether an open call changes something, or may.
 fn is_changing(state: &SessionState) -> bool {
-    let open_calls = state.in_flight.iter().filter(|call| !call.needs_approval);
+    let open_calls = state.in_flight.iter().filter(|call| !call.needs_approval());
     open_calls.into_iter().any(|call| call.mutates() || call.bits.hidden != HiddenChange::Nothing)
 }
 

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use jackline_shell::Access;
 
 use super::super::GuardInput;
-use super::existing_protected_paths;
+use super::protected_write::existing_protected_paths;
 use crate::facts::FileKind;
 use crate::path::is_within;
 use crate::proposal::{FileTouch, Proposal};

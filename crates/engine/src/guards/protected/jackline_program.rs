@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::super::ViolationDraft;
 use super::command_text;
+use super::guard_loss::NO_HOOKS_SETTING;
 use crate::proposal::{Proposal, ProposedRun};
 use crate::tool::ToolKind;
 use crate::verdict::{Decision, GuardName, ViolationClass, ViolationSubtype, ViolationType};
@@ -42,9 +43,6 @@ const WEAKENING_COMMANDS: [&str; 14] = [
     "skip",
     "constraint",
 ];
-
-/// The setting that makes a client skip all hooks.
-const NO_HOOKS_SETTING: &str = "disableAllHooks";
 
 /// The prefix of approval codes, and how many characters follow.
 const CODE_PREFIX: &str = "jl-";

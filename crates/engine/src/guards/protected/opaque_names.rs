@@ -10,6 +10,7 @@ use jackline_shell::{Access, OpaqueReason, ShellCommand, ShellLine, ShellOpaqueP
 use serde_json::Value;
 
 use super::super::GuardInput;
+use super::git_facts;
 use super::paths::ProtectedPaths;
 use crate::proposal::{Proposal, ProposedRun};
 
@@ -27,7 +28,11 @@ pub(super) fn named_path(
     if proposal.tool.name.eq_ignore_ascii_case("powershell") {
         return guarded.named_in(line.text, &proposal.cwd);
     }
-    line.opaque_parts.iter().find_map(|part| {
+    // Git has told which files its commands change.
+    let is_answered = |part: &&ShellOpaquePart<'_>| {
+        part.reason == OpaqueReason::Contents && git_facts::is_answered(input, part.command)
+    };
+    line.opaque_parts.iter().filter(|part| !is_answered(part)).find_map(|part| {
         let command = part.command.and_then(|number| line.commands.get(number as usize));
         let dir = command.map_or(Some(proposal.cwd.clone()), |command| {
             input.place.command_directory(&command.dir, &proposal.cwd)
@@ -65,7 +70,8 @@ impl OpaqueNameSearch<'_, '_> {
             | OpaqueReason::Nul
             | OpaqueReason::TooLong
             | OpaqueReason::TooDeep
-            | OpaqueReason::TooMany => {
+            | OpaqueReason::TooMany
+            | OpaqueReason::StartsItself => {
                 in_text().or_else(|| guarded.named_in(self.line.text, self.base))
             }
             OpaqueReason::Elsewhere | OpaqueReason::Environment => in_text(),

@@ -26,6 +26,10 @@ const PROTECTED_ANYWHERE: [&str; 12] = [
     ".cursor/hooks.json",
 ];
 
+/// Settings of clients in a workspace that are not compared: the client writes the choices of its
+/// person there while a call waits.
+pub(super) const UNCOMPARED_SETTINGS: [&str; 1] = [".claude/settings.local.json"];
+
 /// The first segments of those patterns that do not start with a dot.
 const UNDOTTED_FIRST_SEGMENTS: [&str; 2] = ["jackline.yaml", "opencode"];
 
@@ -101,7 +105,7 @@ impl ProtectedPaths<'_> {
     }
 
     /// Returns the directories with Jackline's own state.
-    fn homes(&self) -> impl Iterator<Item = &String> {
+    pub(super) fn homes(&self) -> impl Iterator<Item = &String> {
         self.place.state_home.iter().chain(&self.place.own)
     }
 
@@ -258,6 +262,17 @@ pub(crate) fn is_protected_anywhere(path: &str) -> bool {
     }
     let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
     PROTECTED_ANYWHERE.iter().any(|pattern| matches_segments(&segments, pattern))
+}
+
+/// Returns whether a path is a file by which an agent client runs hooks.
+pub(super) fn is_client_settings(path: &str) -> bool {
+    let segments: Vec<&str> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+    let is_ours = |pattern: &&&str| **pattern != "jackline.yaml" && **pattern != JACKLINE_DIRECTORY;
+    is_protected_anywhere(path)
+        && PROTECTED_ANYWHERE
+            .iter()
+            .filter(is_ours)
+            .any(|pattern| matches_segments(&segments, pattern))
 }
 
 /// Returns whether a path ends with the segments of a pattern or, for a directory pattern, contains

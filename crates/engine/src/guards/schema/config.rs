@@ -45,3 +45,14 @@ pub struct SchemaSettings {
     /// The schemas of outputs.
     pub outputs: Vec<NamedOutput>,
 }
+
+impl SchemaSettings {
+    /// The output with this name. A client without names for outputs means the only one.
+    pub fn output(&self, name: Option<&str>) -> Option<&NamedOutput> {
+        match (name, self.outputs.as_slice()) {
+            (Some(name), outputs) => outputs.iter().find(|output| output.name == name),
+            (None, [only]) => Some(only),
+            (None, _) => None,
+        }
+    }
+}

@@ -33,7 +33,7 @@ pub(super) fn decide(input: GuardInput<'_>, answers: &mut GuardAnswers) {
             "Check the result before you use it, or call the tool in another way.".to_string(),
         ]),
         timestamp: input.clock.now(),
-        call_index: input.state.invocations.proposed,
+        call_index: input.state.feedback_calls(),
         definition: input.definition.name.clone(),
     });
     answers.invalid_result.clone_from(&decoded.errors);

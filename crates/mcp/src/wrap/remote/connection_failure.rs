@@ -1,7 +1,6 @@
 //! Describes connection errors.
 
-use std::io;
-
+use jackline_http::describe_tls_failure;
 use ureq::{Error, Timeout};
 
 use super::RemoteServer;
@@ -11,17 +10,16 @@ impl RemoteServer {
     /// The failure of a request without an answer. If any byte was sent, it is unknown whether the
     /// call ran.
     pub(super) fn connection_failure(&self, error: &Error, sent: bool) -> ProxyFailure {
+        let host = self.address.uri.host().unwrap_or_default();
         let why = match error {
             Error::HostNotFound => "its host name can't be resolved".to_owned(),
             Error::Timeout(Timeout::Connect | Timeout::Resolve) => {
                 "connecting timed out".to_owned()
             }
             Error::Timeout(_) => "waiting for the answer timed out".to_owned(),
-            Error::Io(error) if is_tls(error) => format!("no secure connection: {error}"),
-            Error::Tls(_) | Error::Rustls(_) => format!("no secure connection: {error}"),
-            Error::Io(error) => error.to_string(),
             error => error.to_string(),
         };
+        let why = describe_tls_failure(error, host).unwrap_or(why);
         if sent { self.connection_lost(&why) } else { self.not_reached(&why) }
     }
 
@@ -40,9 +38,4 @@ impl RemoteServer {
             why: self.address.conceal(why),
         }
     }
-}
-
-/// Whether the TLS handshake failed.
-fn is_tls(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::InvalidData
 }

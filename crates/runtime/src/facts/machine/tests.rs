@@ -12,8 +12,8 @@ use crate::definitions::Definitions;
 use crate::facts::FactSources;
 use jackline_host::HostAccess;
 
-const CONTENTS: FileDetails = FileDetails { json: false, contents: true };
-const BOTH: FileDetails = FileDetails { json: true, contents: true };
+const CONTENTS: FileDetails = FileDetails { json: false, contents: true, declares_tests: false };
+const BOTH: FileDetails = FileDetails { json: true, contents: true, declares_tests: false };
 
 fn facts() -> Facts {
     Facts::at(Now::wall(Timestamp::from_ms(0)))
@@ -73,10 +73,8 @@ fn a_file_that_changed_while_waiting_for_the_lock_is_read_again() {
         assert_eq!(facts.files["other"].digest, Some(Digest128::of(b"[")));
         assert_eq!(facts.files["gone"], FileFact::without_details(FileKind::Missing));
         // All facts were requested for the missing file, so all are present now.
-        assert_eq!(
-            FileDetails::contained_in(&facts.files["new"]),
-            FileDetails { json: true, contents: true }
-        );
+        let all = FileDetails { declares_tests: true, ..BOTH };
+        assert_eq!(FileDetails::contained_in(&facts.files["new"]), all);
     });
 }
 

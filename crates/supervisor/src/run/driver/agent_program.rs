@@ -4,7 +4,6 @@ use jackline_model::ModelErrorKind;
 
 use super::{MODEL_TRIES_MAX, RunDriver, patience};
 use crate::engines::EngineSpec;
-use crate::evidence::WorkspaceStamps;
 use crate::model_loop::IterationEnd;
 use crate::run::RunError;
 use crate::run_event::{RunEvent, WaitReason};
@@ -39,9 +38,6 @@ impl RunDriver<'_, '_> {
     ) -> Result<IterationEnd, RunError> {
         let taken_over = self.chain.failures_with_fallback();
         let mut failures = 0;
-        if !engine.keeps_conversation() && self.stamps_before.is_none() {
-            self.stamps_before = Some(WorkspaceStamps::scan(&self.opening.workspace));
-        }
         loop {
             if self.is_still_paused() {
                 return Ok(IterationEnd::Interrupted);

@@ -9,10 +9,6 @@ use crate::handover;
 use crate::run::RunError;
 use crate::run_event::RunEvent;
 
-/// How many times in a row a conversation may fill up without new work. The limit stops a model
-/// that only writes text.
-const FULL_CONVERSATIONS_MAX: u32 = 2;
-
 /// The briefing file that the runtime writes for an agent that restarts.
 const BRIEFING_FILE: &str = ".jackline/MISSION_BRIEFING.md";
 
@@ -52,12 +48,14 @@ impl RunDriver<'_, '_> {
         Ok(DriverFlow::End)
     }
 
-    /// Whether a full conversation may restart once more.
+    /// Whether a full conversation may restart once more. The limit stops a model that only writes
+    /// text.
     pub(super) fn can_restart(&mut self) -> bool {
         let done = self.work_done();
         let again = self.full_conversations.1 == done;
         self.full_conversations = (if again { self.full_conversations.0 + 1 } else { 1 }, done);
-        self.full_conversations.0 <= FULL_CONVERSATIONS_MAX
+        let context = self.front.definition().and_then(|definition| definition.context);
+        self.full_conversations.0 <= context.unwrap_or_default().restarts_max
     }
 
     /// How much work is done: calls that ran, or programs that were committed.

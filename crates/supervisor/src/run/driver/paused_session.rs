@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use jackline_engine::definition::ModelChoice;
 use jackline_engine::event::AdvisorAnswered;
-use jackline_engine::summary::PauseCause;
+use jackline_engine::summary::{PauseCause, ReportFile};
 use jackline_engine::{ActorId, Payload, SessionSummary};
 use jackline_model::{ConversationMessage, ModelRequest};
 
 use super::{DriverFlow, RunDriver, patience};
 use crate::advisor;
 use crate::engines::{EngineChangeReason, EngineSpec};
-use crate::model_loop::usage_event;
+use crate::model_loop::{preview, usage_event};
 use crate::model_question::{ModelQuestion, QuestionOutcome, ask_model};
 use crate::run::RunError;
 use crate::run::engine_connect::{connect_engine, error_text};
@@ -36,11 +36,7 @@ impl RunDriver<'_, '_> {
         &mut self,
         summary: &SessionSummary,
     ) -> Result<DriverFlow, RunError> {
-        let is_stuck = summary.paused_cause.is_some_and(PauseCause::is_stuck);
-        self.exhausted_iterations = 0;
-        if is_stuck
-            && (self.ask_advisors(summary)? || self.change_engine(EngineChangeReason::Blocked)?)
-        {
+        if self.has_help(summary)? {
             return Ok(DriverFlow::Continue);
         }
         let why = summary.paused_why.clone().unwrap_or_else(|| "no reason given".to_owned());
@@ -51,6 +47,7 @@ impl RunDriver<'_, '_> {
             self.front.take_texts();
         }
         if !self.opening.waits_for_person {
+            let why = preview(&why);
             self.suspend(&format!("it waits for a person: {why}; to continue: {how}"));
             return Ok(DriverFlow::End);
         }
@@ -81,12 +78,25 @@ impl RunDriver<'_, '_> {
         }
     }
 
+    /// Has an advisor or another engine help a stuck agent. Returns whether the agent can continue.
+    fn has_help(&mut self, summary: &SessionSummary) -> Result<bool, RunError> {
+        let Some(cause) = summary.paused_cause else { return Ok(false) };
+        if cause.takes_advice() && self.ask_advisors(summary)? {
+            return Ok(true);
+        }
+        match EngineChangeReason::of_pause(cause) {
+            Some(reason) => self.change_engine(reason),
+            None => Ok(false),
+        }
+    }
+
     /// Asks the advisors. Returns whether the agent can continue with an instruction.
     pub(super) fn ask_advisors(&mut self, summary: &SessionSummary) -> Result<bool, RunError> {
         let Some(settings) = self.front.definition().and_then(|it| it.advisor.clone()) else {
             return Ok(false);
         };
-        if self.advisor_questions >= settings.budget || self.is_late() {
+        let asked = summary.advisor.map_or(0, |advisor| advisor.used);
+        if asked.saturating_add(self.interrupted_questions) >= settings.budget || self.is_late() {
             return Ok(false);
         }
         let deadlock = summary.paused_why.clone().unwrap_or_default();
@@ -100,7 +110,6 @@ impl RunDriver<'_, '_> {
             ..ModelRequest::default()
         };
         for choice in &settings.models {
-            self.advisor_questions += 1;
             let Some((instruction, error)) = self.ask_advisor(choice, &request) else {
                 return Ok(true);
             };
@@ -116,9 +125,6 @@ impl RunDriver<'_, '_> {
             if lifted {
                 self.send_text(answer.reason())?;
                 return Ok(true);
-            }
-            if self.advisor_questions >= settings.budget {
-                break;
             }
         }
         Ok(false)
@@ -171,7 +177,8 @@ fn resume_instructions(summary: &SessionSummary) -> String {
         _ if summary.paused_by_file => return "remove .jackline/PAUSE".to_owned(),
         _ => "jackline resume",
     };
-    match summary.reports.first() {
+    // The briefing is for the agent.
+    match summary.reports.iter().find(|report| **report != ReportFile::Briefing) {
         Some(report) => format!("read {}, then `{verb}`, or `jackline stop`", report.path()),
         None => format!("`{verb}`, or `jackline stop`"),
     }

@@ -81,9 +81,7 @@ fn uses_count_for_the_version_that_was_used() {
     let tool = used(&one, Some("guardrail_retry_exhausted"));
     assert_eq!((tool.uses, tool.health.samples()), (9, 5));
     assert_eq!((tool.health.state(), tool.last_used), (ToolState::Degraded, Some(NOW.plus_ms(5))));
-    // The same source is the same version, and a new source is a new one.
-    home.store_tool("fetch", "one");
-    assert_eq!(home.registry.get("fetch").unwrap().unwrap(), tool);
+    // A new source is a new version.
     home.store_tool("fetch", "two");
     let new = used(&one, None);
     assert_eq!((new.uses, new.health.state()), (0, ToolState::New));
@@ -91,6 +89,42 @@ fn uses_count_for_the_version_that_was_used() {
     // A use of a tool that does not exist changes nothing.
     home.registry.record_use("missing", &one, None, &limits, NOW).unwrap();
     assert_eq!(home.names(), ["fetch"]);
+}
+
+#[test]
+fn a_degraded_tool_that_is_generated_again_is_on_probation() {
+    let home = RegistryHome::new();
+    let one = Digest::of(b"one");
+    let stored = || home.registry.get("fetch").unwrap().unwrap();
+    let used = |error: Option<&str>, recover_below_pct: u32| {
+        let limits = HealthLimits { recover_below_pct, ..HealthLimits::default() };
+        home.registry.record_use("fetch", &one, error, &limits, NOW).unwrap();
+        stored().health.state()
+    };
+    home.store_tool("fetch", "one");
+    used(None, 30);
+    home.store_tool("fetch", "one");
+    assert_eq!(stored().uses, 1, "the same source is the same version");
+    for _ in 0..4 {
+        used(Some("execution"), 30);
+    }
+    assert_eq!(stored().health.state(), ToolState::Degraded);
+    // The attempt already sees the tool as usable, and a failed attempt changes nothing.
+    let mut overlay = home.registry.begin();
+    overlay.add_tool("fetch", tool_source("one")).unwrap();
+    let seen = [overlay.get("fetch").unwrap().unwrap(), overlay.list().unwrap().tools.remove(0)];
+    assert!(seen.iter().all(|tool| tool.health.state() == ToolState::Probation));
+    overlay.clear();
+    assert_eq!(stored().health.state(), ToolState::Degraded);
+    home.store_tool("fetch", "one");
+    assert_eq!((stored().health.state(), stored().uses), (ToolState::Probation, 5));
+    // One failure of five is less than 30 percent, but not less than 20 percent.
+    used(Some("execution"), 20);
+    for _ in 0..3 {
+        assert_eq!(used(None, 20), ToolState::Probation);
+    }
+    assert_eq!(used(None, 20), ToolState::Probation);
+    assert_eq!(used(None, 30), ToolState::Durable);
 }
 
 #[test]

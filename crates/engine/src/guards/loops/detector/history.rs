@@ -7,16 +7,13 @@ use serde::{Deserialize, Serialize};
 use super::{
     CallClass, CompletedCall, LoopFinding, LoopLevel, LoopRule, digest_half, graded_level,
 };
-use crate::guards::loops::config::LoopSettings;
+use crate::guards::loops::config::{LOOP_PERIOD_MAX, LoopSettings};
 
 /// The maximum number of stored calls, whatever the definition says.
 pub(super) const HISTORY_CALLS_MAX: usize = 64;
 
 /// The longest chain that fits three times into the stored calls.
-pub(super) const PERIOD_MAX: usize = HISTORY_CALLS_MAX / 3;
-
-/// A repeated chain of at least this length is no coincidence.
-pub(super) const CHAIN_CALLS_MIN: usize = 5;
+pub(super) const PERIOD_MAX: usize = LOOP_PERIOD_MAX as usize;
 
 /// The latest calls, with counters that compare each call with earlier ones.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -148,9 +145,10 @@ impl HistoryView<'_> {
     pub(super) fn duplicate_chain(&self, loops: &LoopSettings) -> Option<LoopFinding> {
         let rule = LoopRule::DuplicateChain;
         let longest = usize::from(loops.cycle.period_max) + 1;
-        let hard = (longest..=PERIOD_MAX).find_map(|period| self.count_repeats(period, loops));
+        let calls_max = usize::from(loops.chain.calls_max).min(PERIOD_MAX);
+        let hard = (longest..=calls_max).find_map(|period| self.count_repeats(period, loops));
         let second_pass = || {
-            let twice = (CHAIN_CALLS_MIN..=PERIOD_MAX).any(|period| {
+            let twice = (usize::from(loops.chain.calls_min).max(2)..=calls_max).any(|period| {
                 usize::from(self.matched(period)) >= period && !self.is_one_call(2 * period)
             });
             twice.then_some(LoopFinding { level: LoopLevel::Soft, rule, count: 2 })

@@ -6,9 +6,8 @@ use alloc::vec::Vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 
-use super::history::{CHAIN_CALLS_MIN, HISTORY_CALLS_MAX, PERIOD_MAX};
+use super::history::{HISTORY_CALLS_MAX, PERIOD_MAX};
 use super::polls::OPEN_POLLS_MAX;
-use super::streaks::{CHANGING_RESULTS_SOFT, COARSE_CALLS_SOFT};
 use super::*;
 use crate::definition::{CycleLevels, ErrorLevels, GradedLevels};
 
@@ -77,7 +76,7 @@ impl DetectorModel {
             self.error_storm(loops),
             self.stagnation(window, loops),
             self.duplicate_chain(window, loops),
-            self.changing_result(),
+            self.changing_result(loops),
             self.coarse(loops),
         ];
         let worst = findings.iter().flatten().map(|finding| finding.level).max();
@@ -217,14 +216,15 @@ impl DetectorModel {
     fn duplicate_chain(&self, window: usize, loops: &LoopSettings) -> Option<LoopFinding> {
         let rule = LoopRule::DuplicateChain;
         let needed = usize::from(loops.cycle.repeats);
-        let longer = usize::from(loops.cycle.period_max) + 1..=PERIOD_MAX;
+        let calls_max = usize::from(loops.chain.calls_max).min(PERIOD_MAX);
+        let longer = usize::from(loops.cycle.period_max) + 1..=calls_max;
         for period in longer {
             if let Some(count) = self.rounds(period, needed, window) {
                 return Some(LoopFinding { level: Self::level(count, loops), rule, count });
             }
         }
-        let twice =
-            (CHAIN_CALLS_MIN..=PERIOD_MAX).any(|period| self.rounds(period, 2, window).is_some());
+        let mut chains = usize::from(loops.chain.calls_min)..=calls_max;
+        let twice = chains.any(|period| self.rounds(period, 2, window).is_some());
         twice.then_some(LoopFinding { level: LoopLevel::Soft, rule, count: 2 })
     }
 
@@ -306,12 +306,12 @@ impl DetectorModel {
         Some(LoopFinding { level, rule: LoopRule::ErrorStorm, count })
     }
 
-    fn changing_result(&self) -> Option<LoopFinding> {
+    fn changing_result(&self, loops: &LoopSettings) -> Option<LoopFinding> {
         let last = self.last().step;
         let same_calls = self.unbroken().take_while(|call| call.step.call == last.call);
         let count = u32::try_from(same_calls.count()).unwrap();
         let is_waiting = matches!(last.class, CallClass::Poll { .. } | CallClass::Wait { .. });
-        (count >= CHANGING_RESULTS_SOFT && !is_waiting).then_some(LoopFinding {
+        (count >= u32::from(loops.similar.changing_results) && !is_waiting).then_some(LoopFinding {
             level: LoopLevel::Soft,
             rule: LoopRule::ChangingResult,
             count,
@@ -329,8 +329,8 @@ impl DetectorModel {
             self.unbroken().take_while(is_alike).count()
         };
         let count = u32::try_from(count).unwrap();
-        let soft = if last.failed { u32::from(loops.errors.soft) } else { COARSE_CALLS_SOFT };
-        (count >= soft).then_some(LoopFinding {
+        let soft = if last.failed { loops.errors.soft } else { loops.similar.same_subject };
+        (count >= u32::from(soft)).then_some(LoopFinding {
             level: LoopLevel::Soft,
             rule: LoopRule::Coarse,
             count,

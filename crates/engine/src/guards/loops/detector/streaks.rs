@@ -7,13 +7,6 @@ use super::{
 };
 use crate::guards::loops::config::LoopSettings;
 
-/// The same call this many times in a row with changing results causes a warning: perhaps only a
-/// timestamp in the result changes. It never causes more, because waiting and paging look the same.
-pub(super) const CHANGING_RESULTS_SOFT: u32 = 8;
-
-/// Successful calls about the same file or program are mostly normal work, so this limit is high.
-pub(super) const COARSE_CALLS_SOFT: u32 = 12;
-
 /// The current streaks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct CallStreaks {
@@ -101,10 +94,14 @@ impl CallStreaks {
     }
 
     /// Finds the same call with changing results.
-    pub(super) fn changing_result(&self, step: &CompletedCall) -> Option<LoopFinding> {
+    pub(super) fn changing_result(
+        &self,
+        step: &CompletedCall,
+        loops: &LoopSettings,
+    ) -> Option<LoopFinding> {
         let count = self.changing.count;
         let is_waiting = matches!(step.class, CallClass::Poll { .. } | CallClass::Wait { .. });
-        (count >= CHANGING_RESULTS_SOFT && !is_waiting).then_some(LoopFinding {
+        (count >= u32::from(loops.similar.changing_results) && !is_waiting).then_some(LoopFinding {
             level: LoopLevel::Soft,
             rule: LoopRule::ChangingResult,
             count,
@@ -114,8 +111,8 @@ impl CallStreaks {
     /// Finds calls about the same file or program with the same result.
     pub(super) fn coarse(&self, step: &CompletedCall, loops: &LoopSettings) -> Option<LoopFinding> {
         let count = self.coarse.count;
-        let soft = if step.failed { u32::from(loops.errors.soft) } else { COARSE_CALLS_SOFT };
-        (count >= soft.max(1)).then_some(LoopFinding {
+        let soft = if step.failed { loops.errors.soft } else { loops.similar.same_subject };
+        (count >= u32::from(soft.max(1))).then_some(LoopFinding {
             level: LoopLevel::Soft,
             rule: LoopRule::Coarse,
             count,

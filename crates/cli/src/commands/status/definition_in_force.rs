@@ -1,0 +1,62 @@
+//! What `status` says about a definition: which one is in force where no session has worked yet,
+//! and which of its checks wait for a person's trust.
+
+use std::path::Path;
+
+use jackline_definition::words;
+use jackline_engine::Definition;
+use jackline_journal::{FileStore, OpeningRecord};
+use jackline_runtime::definitions::EffectiveDefinition;
+
+use crate::commands::trust_demands::{offer_trust, untrusted_checks};
+use crate::terminal::{
+    bold, current_directory, dim, machine_definitions, print_line, print_table, sanitize,
+};
+
+/// The maximum length of a shown path or command.
+const TEXT_MAX: usize = 160;
+
+/// The definition that a new session in a directory would have.
+fn definition_for_new_session(store: &FileStore, directory: &Path) -> Option<EffectiveDefinition> {
+    machine_definitions(None, store).read_only().effective(None, directory).ok()
+}
+
+/// Shows the definition for the first session of this directory.
+pub(super) fn show_definition_without_session(store: &FileStore) {
+    let Some(effective) = definition_for_new_session(store, &current_directory()) else {
+        print_line("no definition is in force here; `jackline init` installs the guard");
+        return;
+    };
+    let definition = &effective.combined.definition;
+    print_line(format!(
+        "{} {}",
+        bold(&definition.name),
+        dim(format!("({})", words::mode(definition.mode)))
+    ));
+    let layers = effective.layers.iter().map(|(layer, file, _)| {
+        let file = sanitize(&file.display().to_string(), TEXT_MAX);
+        vec![format!("  {}", dim(format!("{} layer", layer.as_str()))), file]
+    });
+    print_table(&layers.collect::<Vec<_>>());
+    offer_trust(store, &effective, false);
+}
+
+/// The checks of a session that a person has not trusted, and what to do; nothing if there are
+/// none.
+pub(super) fn describe_missing_trust(
+    opened: &OpeningRecord,
+    definition: &Definition,
+) -> Option<String> {
+    let commands: Vec<String> = untrusted_checks(definition)
+        .into_iter()
+        .map(|line| format!("`{}`", sanitize(line, TEXT_MAX)))
+        .collect();
+    if commands.is_empty() {
+        return None;
+    }
+    let session = sanitize(opened.session.as_str(), 60);
+    Some(format!(
+        "to run {}: `jackline trust`, then `jackline reload {session}`",
+        commands.join(", ")
+    ))
+}

@@ -1,0 +1,60 @@
+//! Facts about the files that guard: what git would do to them, and how they changed in a call.
+
+use std::collections::BTreeMap;
+
+use jackline_engine::facts::{ChangedFile, FileChangeFact, GitChange, GitChangeFact, HookState};
+
+use super::FactContext;
+use crate::git::{AskedFile, GitQuestion, hook_state_at, hook_state_of};
+
+impl FactContext<'_> {
+    /// What a git command that runs in a directory would do to files.
+    pub(super) fn predict(
+        &self,
+        question: GitQuestion<'_>,
+        directory: &str,
+        change: &GitChange,
+        files: &[String],
+    ) -> GitChangeFact {
+        let inspector = self.files();
+        let Some(directory) = inspector.absolute_path(directory) else {
+            return GitChangeFact::Unknown;
+        };
+        let mut asked = Vec::new();
+        for name in files {
+            let Some(path) = inspector.absolute_path(name) else { continue };
+            // Git may change a link as well as the file to which it leads.
+            let real = path.canonicalize().ok().filter(|real| *real != path);
+            let paths = real.into_iter().chain([path]);
+            asked.extend(paths.map(|path| AskedFile { name: name.clone(), path }));
+        }
+        question.predict(&directory, change, &asked)
+    }
+
+    /// Whether settings of a client start the guard.
+    pub(super) fn hook_state(&self, path: &str) -> HookState {
+        self.files().absolute_path(path).map_or(HookState::Absent, |path| hook_state_at(&path))
+    }
+
+    /// How protected files changed during a call.
+    pub(super) fn file_changes(
+        &self,
+        question: GitQuestion<'_>,
+        files: &[ChangedFile],
+    ) -> BTreeMap<String, FileChangeFact> {
+        let mut changes = BTreeMap::new();
+        for file in files {
+            let Some(path) = self.files().absolute_path(&file.path) else { continue };
+            let earlier = file.before.and_then(|digest| self.store.blob(&digest).ok().flatten());
+            // The store has no copy of a huge file, so git can't be asked about it.
+            let is_known = earlier.is_some() == file.before.is_some();
+            let change = FileChangeFact {
+                by_git: is_known && question.has_moved(&path, earlier.as_deref()),
+                before: earlier.as_deref().map_or(HookState::Absent, hook_state_of),
+                after: hook_state_at(&path),
+            };
+            changes.insert(file.path.clone(), change);
+        }
+        changes
+    }
+}
