@@ -259,7 +259,9 @@ fn print_effects(named: &Path, file: &Path, trusted: bool) {
     if is_user_definition(named) {
         print_line("this is your own definition, which applies to all your projects");
     }
-    print_line("this applies to new sessions");
+    print_line(
+        "this applies to new sessions; a session that you continue changes with `jackline reload`",
+    );
     print_open_sessions(file);
 }
 

@@ -35,7 +35,7 @@ fn expected_output(code: i32, stdout: &str, stderr: &str) -> CliOutput {
 fn the_definition_is_enforced_and_the_change_is_shown() {
     let (run, text) =
         run_on_definition("mode: observe # for now\nextends: pack/git\n", &["enforce"]);
-    let expected = "jackline.yaml\n  - mode: observe # for now\n  + mode: enforce # for now\nthis applies to new sessions\n";
+    let expected = "jackline.yaml\n  - mode: observe # for now\n  + mode: enforce # for now\nthis applies to new sessions; a session that you continue changes with `jackline reload`\n";
     assert_eq!(run, expected_output(0, expected, ""));
     assert_eq!(text, "mode: enforce # for now\nextends: pack/git\n");
 }
@@ -45,7 +45,7 @@ fn modes_of_rules_and_packs_are_written_after_the_extended_files() {
     let source =
         format!("version: 1\nextends: [pack/git, pack/secrets] # both\nmode: observe\n\n{RULES}");
     let (run, text) = run_on_definition(&source, &["enforce", "no-deploy", "pack/git"]);
-    let expected = "jackline.yaml\n  + modes:\n  +   no-deploy: enforce\n  +   pack/git: enforce\nthis applies to new sessions\n";
+    let expected = "jackline.yaml\n  + modes:\n  +   no-deploy: enforce\n  +   pack/git: enforce\nthis applies to new sessions; a session that you continue changes with `jackline reload`\n";
     assert_eq!(run, expected_output(0, expected, ""));
     assert_eq!(
         text,
