@@ -160,13 +160,28 @@ fn without_page_tool(mut answers: Vec<Value>) -> Vec<Value> {
     answers
 }
 
+/// Checks that the proxy passes on every answer of the server, and refuses the two calls that the
+/// server's list of tools does not allow.
+fn check_wrapped_answers(wrapped: Vec<Value>, direct: &[Value]) {
+    let mut answers = without_page_tool(wrapped);
+    assert_eq!(answers.len(), direct.len());
+    let refused = answers.split_off(answers.len() - 2);
+    assert_eq!(Some(answers.as_slice()), direct.get(..answers.len()));
+    let starts =
+        ["jackline: the arguments of `get-sum` ", "jackline: there is no tool `no-such-tool`"];
+    for (answer, start) in refused.iter().zip(starts) {
+        // The clients in Python and Rust report an answer in different forms.
+        assert!(answer.to_string().contains(start), "{answer}");
+    }
+}
+
 #[test]
 #[ignore = "needs servers from npm; run with `cargo xtask test --clients`"]
 fn server_everything_gives_the_same_answers_behind_the_guard() {
     let (world, calls) = (McpServerWorld::new(), everything_calls());
     let direct = world.call_server(&[], "server-everything", "stdio", &calls);
     let wrapped = world.call_wrapped_server("server-everything", "stdio", &calls);
-    assert_eq!(without_page_tool(wrapped), direct);
+    check_wrapped_answers(wrapped, &direct);
     world.verify_and_replay();
 }
 
@@ -177,7 +192,7 @@ fn server_everything_over_http_gives_the_same_answers_behind_the_guard() {
     let direct = world.call_server(&[], "server-everything", "stdio", &calls);
     let server = HttpServerProcess::start();
     let wrapped = world.call_command(&[JACKLINE, "mcp", "wrap", "--url", &server.url], &calls);
-    assert_eq!(without_page_tool(wrapped), direct);
+    check_wrapped_answers(wrapped, &direct);
     world.verify_and_replay();
 }
 
@@ -257,7 +272,7 @@ fn the_rust_client_gets_the_same_answers_from_server_everything() {
     let (world, calls) = (McpServerWorld::new(), everything_calls());
     let direct = world.call_server_in_rust(&[], "server-everything", "stdio", &calls);
     let wrapped = world.call_server_in_rust(&WRAP_COMMAND, "server-everything", "stdio", &calls);
-    assert_eq!(without_page_tool(wrapped), direct);
+    check_wrapped_answers(wrapped, &direct);
     world.verify_and_replay();
 }
 

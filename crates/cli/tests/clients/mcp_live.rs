@@ -24,8 +24,8 @@ rules:
 /// How many bytes of a text one page shows at most.
 const PAGE_BYTES: usize = 31_744;
 
-/// The same limit for structured content.
-const STRUCTURED_BYTES: usize = PAGE_BYTES - PAGE_BYTES / 4 - 112;
+/// The number of lines that a read shows at once.
+const READ_LINES: usize = 500;
 
 /// Configures the client to start a server from npm, and wraps it. Returns the original
 /// configuration.
@@ -64,7 +64,8 @@ fn a_wrapped_server_is_guarded_and_a_long_result_is_split_into_pages() {
     let files = world.scratch.work().join("files");
     let at = |name: &str| files.join(name).display().to_string();
     let before = wrap_server(&world, "files", "server-filesystem", files.to_str().unwrap());
-    let (shown, rest) = split_at_line(&whole, STRUCTURED_BYTES);
+    // A read is cut by lines too.
+    let (shown, rest) = whole.split_at(lines(READ_LINES, |n| format!("line {n}\n")).len());
     let cursor = format!("1-{}", shown.len());
     let write = |path: String| {
         ScriptStep::call("mcp__files__write_file", json!({ "path": path, "content": "x" }))
@@ -91,7 +92,8 @@ fn a_wrapped_server_is_guarded_and_a_long_result_is_split_into_pages() {
     assert!(!first.is_error && first.text.contains(as_json), "{}", text_ends(first));
     assert!(first.text.contains(&format!("{as_json}\\n[jackline: cut")), "{}", text_ends(first));
     assert!(first.text.contains(&cursor), "{}", text_ends(first));
-    let (page, _) = split_at_line(rest, PAGE_BYTES);
+    let two_pages = lines(2 * READ_LINES, |n| format!("line {n}\n")).len();
+    let (page, _) = rest.split_at(two_pages - shown.len());
     assert!(!second.is_error && second.text.contains(page), "{}", text_ends(second));
     assert!(!seen.showed_model("line 100000"), "the rest of the text must not reach the model");
 

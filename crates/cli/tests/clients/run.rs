@@ -462,8 +462,11 @@ fn a_pause_file_pauses_the_client_until_a_person_removes_it() {
     ]);
     let worker =
         ClaudeWorkerTest { model: ScriptedModel::start(script, RUN_TIME_MAX).unwrap(), ..worker };
-    let mut child =
-        worker.command(&["task.yaml"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut child = worker
+        .command(&["--wait", "task.yaml"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut events = Vec::new();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     while !worker.has("started") {
