@@ -35,7 +35,7 @@ fn a_waiting_run_shows_it_in_the_footer_and_leaves_only_lines() {
         create_control_file(&world, "PAUSE");
         let mut terminal = run_on_terminal(&task, columns, &[]);
         terminal.wait_for("waiting for a person");
-        let screen = terminal.wait_for(FOOTER_LINE).text;
+        let screen = terminal.wait_for("iteration 0 · step 0").text;
         let (_, footer) = screen.split_once(FOOTER_LINE).unwrap();
         assert!(footer.contains("iteration 0 · step 0"), "{screen}");
         fs::remove_file(world.workspace().join(".jackline/PAUSE")).unwrap();
