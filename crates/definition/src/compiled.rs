@@ -4,7 +4,7 @@
 
 use jackline_engine::{Definition, Digest, SEMANTICS};
 
-const MAGIC: &[u8; 8] = b"JLDEFN15";
+const MAGIC: &[u8; 8] = b"JLDEFN16";
 
 /// Encodes the compiled form of the definition whose source has this checksum.
 ///

@@ -66,4 +66,4 @@ pub const ENGINE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Increased by any change that can alter a verdict; the changelog marks such a change with ★.
 /// Replay uses it to distinguish a difference between versions from a fault.
-pub const SEMANTICS: u32 = 11;
+pub const SEMANTICS: u32 = 12;

@@ -631,7 +631,7 @@ mod tests {
         // pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (10, "c26ef22b28e4d5b49c078ae5ea9f07894ab9cc4439fbd0e4a0259f67d55b9d5f")
+            (11, "f3c9bf6904d14de91bfb6cf869fb78d376bf3b917846695d89f069b1ee23c294")
         );
     }
 
@@ -647,10 +647,11 @@ mod tests {
             Session::restore(definition(), Arc::default(), half).unwrap_err(),
             StateError::Unreadable
         );
-        bytes[0] = 11;
+        let newer = u8::try_from(STATE_FORMAT + 1).unwrap();
+        bytes[0] = newer;
         assert_eq!(
             Session::restore(definition(), Arc::default(), &bytes).unwrap_err(),
-            StateError::NewerFormat(11)
+            StateError::NewerFormat(newer.into())
         );
     }
 }

@@ -70,7 +70,7 @@ use crate::time::Timestamp;
 use crate::verdict::{SessionStop, StopCode, StopDetail};
 
 /// The format of a serialised state. A state of a newer format is refused.
-pub const STATE_FORMAT: u16 = 10;
+pub const STATE_FORMAT: u16 = 11;
 
 /// The maximum size of a serialised state.
 pub const STATE_BYTES_MAX: usize = 128 * 1024;

@@ -222,7 +222,7 @@ mod tests {
              unknown_attempt ran_despite_denial result_without_call session_over deadline \
              steps wall_seconds cost_usd input_tokens output_tokens total_tokens iterations \
              tool_calls cut_off invalid_arguments invalid_plan invalid_output repeat cycle \
-             stagnation same_failure error_storm changing_result duplicate_chain coarse \
+             stagnation same_failure error_storm changing_result duplicate_chain coarse spread_repeat \
              blocked permit_signature forbid_signature force_action tool_budget \
              widen_retrieval unknown_tool refused_by_person no_effect unseen_command \
              opaque_command no_path unknown_file path_escape unread_overwrite stale_read \

@@ -128,6 +128,9 @@ struct StuckModel {
     tried: Vec<String>,
     steps: u64,
     at_work: Option<String>,
+    /// Whether the circle of the current model is still counted. After an advisor's instruction, its
+    /// next call pauses the agent again.
+    counted: bool,
 }
 
 impl StuckModel {
@@ -141,12 +144,13 @@ impl StuckModel {
         self.asked += u32::from(reached && !answered);
         self.question = (models + 1, answered || reached);
         if says {
-            self.resume();
+            (self.stuck, self.question) = (false, (0, false));
         }
         Decision::Allow
     }
 
     fn resume(&mut self) {
+        self.counted = false;
         (self.stuck, self.question) = (false, (0, false));
     }
 
@@ -163,6 +167,7 @@ impl StuckModel {
             self.resume();
         }
         self.at_work = Some(to.to_owned());
+        self.counted = false;
         Decision::Allow
     }
 }
@@ -185,13 +190,14 @@ fn play(models: u32, budget: Option<u32>, ops: &[StuckOp]) {
                 assert_eq!(engine.propose().decision, Decision::Pause, "{context}");
             }
             StuckOp::Circle => {
-                for count in 1..=HARD {
+                let hard = if model.counted { 1 } else { HARD };
+                for count in 1..=hard {
                     model.steps += 1;
                     assert_eq!(engine.propose().decision, Decision::Allow, "{context}");
-                    let expected = if count == HARD { Decision::Pause } else { Decision::Allow };
+                    let expected = if count == hard { Decision::Pause } else { Decision::Allow };
                     assert_eq!(engine.finish().decision, expected, "{context}");
                 }
-                model.stuck = true;
+                (model.stuck, model.counted) = (true, true);
             }
             StuckOp::Answer { says, reached } => {
                 let instruction = if says { json!("Look elsewhere.") } else { Value::Null };
@@ -223,7 +229,9 @@ fn play(models: u32, budget: Option<u32>, ops: &[StuckOp]) {
             StuckOp::Clear => {
                 let verdict = engine.send(json!({"event": "control", "action": "clear_blocker"}));
                 assert_eq!(verdict.decision == Decision::Allow, model.stuck, "{context}");
-                model.resume();
+                if model.stuck {
+                    model.resume();
+                }
             }
             StuckOp::Reset => {
                 engine.send(json!({"event": "control", "action": "reset"}));

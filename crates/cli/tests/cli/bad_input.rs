@@ -429,16 +429,17 @@ fn a_state_file_of_a_newer_format_denies_every_call() {
 
 #[test]
 fn an_engine_state_of_a_newer_format_denies_every_call() {
+    const FORMAT: u8 = 11;
     let world = CliWorld::new("");
     world.stdio(&[&tool_proposed("a"), &tool_proposed("b"), &tool_proposed("c")]);
     rewrite_slots(&world, |_, bytes| {
         let mut saved: SavedSession = postcard::from_bytes(bytes).unwrap();
         // The format is the first byte of the state.
-        assert_eq!(saved.state[0], 10);
-        saved.state[0] = 11;
+        assert_eq!(saved.state[0], FORMAT);
+        saved.state[0] = FORMAT + 1;
         *bytes = postcard::to_allocvec(&saved).unwrap();
     });
-    check_newer_format(&world, 11, 10);
+    check_newer_format(&world, u32::from(FORMAT) + 1, u32::from(FORMAT));
 }
 
 /// A text that moves to a blob leaves a pointer. The pointer must not make the record too deep to

@@ -464,7 +464,7 @@ facts
   }
 }
 
-decided by engine 0.1.0 (semantics 11)";
+decided by engine 0.1.0 (semantics 12)";
     check_output(&world, &["show", "s1", "3"], 0, third);
     check_output(&world, &["show", "3"], 0, third);
     // Without a number: the last violation.

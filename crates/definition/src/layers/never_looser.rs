@@ -204,7 +204,13 @@ fn some_loops() -> impl Strategy<Value = LoopSettings> {
             cycle: CycleLevels { period_max: high, repeats: most },
             errors: ErrorLevels { soft: most, hard: most + low },
             chain: ChainLevels { calls_min: low, calls_max: 16 + most },
-            similar: SimilarCallLevels { changing_results: high, same_subject: most },
+            similar: SimilarCallLevels {
+                changing_results: high,
+                same_subject: most,
+                same_subject_failing: low + 1,
+                same_result: high,
+                among: most + low,
+            },
             wait: PollAllowance {
                 until_changed: true,
                 max_calls: low.into(),
@@ -448,6 +454,9 @@ fn assert_loops_no_looser(high: &LoopSettings, joined: &LoopSettings) {
     less(|loops| loops.chain.calls_min);
     less(|loops| loops.similar.changing_results);
     less(|loops| loops.similar.same_subject);
+    less(|loops| loops.similar.same_subject_failing);
+    less(|loops| loops.similar.same_result);
+    assert!(joined.similar.among >= high.similar.among);
     assert!(joined.chain.calls_max >= high.chain.calls_max);
     assert!(joined.wait.max_calls <= high.wait.max_calls);
     assert!(joined.wait.within_seconds <= high.wait.within_seconds);

@@ -146,7 +146,7 @@ static LOOPS_CHAIN: MappingSpec = MappingSpec {
 static LOOPS_SIMILAR: MappingSpec = MappingSpec {
     id: "loops_similar",
     label: "`loops.similar`",
-    doc: "Similar calls in a row cause a warning and nothing more.",
+    doc: "Calls that are similar, or equal with others in between, cause a warning and nothing more.",
     entries: &[
         key(
             "changing_results",
@@ -160,6 +160,19 @@ static LOOPS_SIMILAR: MappingSpec = MappingSpec {
             "12",
             "This many successful calls in a row about the same file or program with the same result.",
         ),
+        key(
+            "same_subject_failing",
+            Count(2, U16_MAX),
+            "4",
+            "This many calls in a row about the same file or program that fail with the same error.",
+        ),
+        key(
+            "same_result",
+            Count(2, U16_MAX),
+            "5",
+            "The same call with the same result this many times among the latest `among` calls.",
+        ),
+        key("among", Count(2, 64), "10", "How many of the latest calls `same_result` looks at."),
     ],
     required: &[],
 };
@@ -293,8 +306,14 @@ fn read(node: &YamlNode, mode: Mode, reader: &mut NodeReader<'_>) -> LoopSetting
             "errors" => errors(node, &mut loops.errors, reader),
             "similar" => {
                 for (key, node) in reader.fields(node, &LOOPS_SIMILAR) {
-                    let SimilarCallLevels { changing_results, same_subject } = &mut loops.similar;
-                    let slot = if key == "same_subject" { same_subject } else { changing_results };
+                    let similar = &mut loops.similar;
+                    let slot = match key {
+                        "changing_results" => &mut similar.changing_results,
+                        "same_subject" => &mut similar.same_subject,
+                        "same_subject_failing" => &mut similar.same_subject_failing,
+                        "same_result" => &mut similar.same_result,
+                        _ => &mut similar.among,
+                    };
                     number(key, node, &LOOPS_SIMILAR, slot, reader);
                 }
             }
@@ -455,6 +474,9 @@ fn join_stricter(above: &LoopSettings, below: &LoopSettings) -> LoopSettings {
         similar: SimilarCallLevels {
             changing_results: less(|loops| loops.similar.changing_results),
             same_subject: less(|loops| loops.similar.same_subject),
+            same_subject_failing: less(|loops| loops.similar.same_subject_failing),
+            same_result: less(|loops| loops.similar.same_result),
+            among: above.similar.among.max(below.similar.among),
         },
         wait: PollAllowance {
             max_calls: above.wait.max_calls.min(below.wait.max_calls),
@@ -554,6 +576,13 @@ mod tests {
             "loops: {}",
             "loops: { similar: { same_subject: 13 } }",
         ),
+        looser(
+            "loops_similar.same_subject_failing",
+            "loops: {}",
+            "loops: { similar: { same_subject_failing: 5 } }",
+        ),
+        looser("loops_similar.same_result", "loops: {}", "loops: { similar: { same_result: 6 } }"),
+        looser("loops_similar.among", "loops: {}", "loops: { similar: { among: 9 } }"),
         looser("loops.wait", "loops: { wait: { max_calls: 9 } }", "loops: {}"),
         looser("loops_wait.max_calls", "loops: {}", "loops: { wait: { max_calls: 61 } }"),
         looser(

@@ -401,7 +401,7 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(bytes.clone(), &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "baae48af7b6a294134e2d14ebf0f862b0176ef1ae7f630e604c27692831f8898"
+        "7e491f87b3290e6d83115398c797fdcc0f3fd3dd7eb00f34254778aa84cc52ed"
     );
 }
 

@@ -28,7 +28,7 @@ loops:
   cycle: { period_max: 4, repeats: 5 }
   chain: { calls_min: 3, calls_max: 9 }
   errors: { soft: 3, hard: 6 }
-  similar: { changing_results: 4, same_subject: 7 }
+  similar: { changing_results: 4, same_subject: 7, same_subject_failing: 2, same_result: 3, among: 8 }
   wait: { max_calls: 5, within_seconds: 60 }
   tool_budget: { calls: 0, seconds: 30 }
   volatile: [/id, nonce]
@@ -45,7 +45,13 @@ loops:
             cycle: CycleLevels { period_max: 4, repeats: 5 },
             chain: ChainLevels { calls_min: 3, calls_max: 9 },
             errors: ErrorLevels { soft: 3, hard: 6 },
-            similar: SimilarCallLevels { changing_results: 4, same_subject: 7 },
+            similar: SimilarCallLevels {
+                changing_results: 4,
+                same_subject: 7,
+                same_subject_failing: 2,
+                same_result: 3,
+                among: 8,
+            },
             wait: PollAllowance { until_changed: true, max_calls: 5, within_seconds: 60 },
             tool_budget: LoopToolBudget { calls: 0, seconds: 30 },
             volatile: vec!["/id".to_owned(), "/nonce".to_owned()],

@@ -56,9 +56,6 @@ const COMPACTING_CLIENTS: [&str; 2] = ["run", "stdio"];
 /// How many bytes of a client's command for a compaction are stored.
 const COMPACT_COMMAND_BYTES_MAX: usize = 64;
 
-/// The client that compacts by starting a new conversation with the briefing.
-const RESTARTING_CLIENT: &str = "run";
-
 /// How many bytes of a model name are stored.
 const MODEL_BYTES_MAX: usize = 64;
 
@@ -120,8 +117,6 @@ pub(crate) struct HostAgent {
     pub(crate) model: Option<String>,
     /// Whether the context was compacted since the agent last started.
     compacted: bool,
-    /// Whether a compaction starts a new conversation with the briefing.
-    restarts: bool,
     /// When the main agent's context was last compacted.
     pub(crate) last_compaction: Option<Timestamp>,
 }
@@ -186,7 +181,8 @@ impl Guard for ContextGuard {
                 if fill.briefed {
                     // The details describe the full context, before the compaction.
                     let full = fill.status(settings, compacts);
-                    let restarts = input.state.host.restarts && input.event.actor.is_main();
+                    // A supervisor starts a new conversation with the briefing.
+                    let restarts = input.state.spent.supervised && input.event.actor.is_main();
                     let action = if restarts {
                         SafetyAction::RestartedSession
                     } else {
@@ -260,7 +256,6 @@ impl HostAgent {
                 match client {
                     Some(client) => {
                         self.can_compact = Some(COMPACTING_CLIENTS.contains(&client.as_str()));
-                        self.restarts = client == RESTARTING_CLIENT;
                     }
                     // Clients that compact themselves send their name. A client without a name runs
                     // the agent itself.

@@ -35,6 +35,7 @@ pub(crate) use detector::CallClass;
 use detector::{CompletedCall, DetectorResult};
 use loop_state::{DetectedLoop, LoopCause, RecordedLoop, ReportedLoop, shorten_call};
 
+use super::advisor::has_injected_instruction;
 use super::fallback::is_other_model;
 use super::{FoldInput, Guard, GuardAnswers, GuardInput};
 use crate::definition::{Definition, ResolvedTool};
@@ -131,12 +132,18 @@ impl Guard for LoopGuard {
             _ => {}
         }
         // A person who clears a blocker has seen the loop and lets the agent try again. Another
-        // model has not repeated anything yet.
-        if fold.person_action == Some(ControlAction::ClearBlocker) || is_other_model(record) {
-            state
-                .actors
-                .reached_by_prompt(&ActorId::main())
-                .for_each(|actor| actor.looping.reset());
+        // model has not repeated anything yet. But after an advisor's instruction the same agent
+        // continues, so its repetitions still count.
+        let is_advice = has_injected_instruction(record.verdict);
+        let is_cleared = fold.person_action == Some(ControlAction::ClearBlocker);
+        if is_advice || is_cleared || is_other_model(record) {
+            for actor in state.actors.reached_by_prompt(&ActorId::main()) {
+                if is_advice {
+                    actor.looping.continue_after_advice();
+                } else {
+                    actor.looping.reset();
+                }
+            }
         }
     }
 }
@@ -151,7 +158,8 @@ fn blocked_loop(
     let actor = input.state.actors.get(&input.event.actor);
     let before = actor.map_or(0, |actor| actor.looping.blocked.count(call, reason));
     let count = before.saturating_add(1);
-    let level = blocked_calls::refusal_level(count, &input.definition.loops)?;
+    let is_advised = actor.is_some_and(|actor| actor.looping.advised);
+    let level = blocked_calls::refusal_level(count, is_advised, &input.definition.loops)?;
     let shown = shorten_call(signature::format_call(proposal));
     Some(DetectedLoop { level, what: LoopCause::Blocked, count, shown })
 }
@@ -185,7 +193,10 @@ fn record_call(
     };
     let found = finding.map(|finding| {
         let (level, what) = (finding.level, LoopCause::Ran(finding.rule));
-        DetectedLoop { level, what, count: finding.count, shown: call.opened.shown.clone() }
+        let subject = call.opened.coarse.as_ref().map(|subject| &subject.shown);
+        let shown = subject.filter(|_| finding.rule == detector::LoopRule::Coarse);
+        let shown = shown.unwrap_or(&call.opened.shown).clone();
+        DetectedLoop { level, what, count: finding.count, shown }
     });
     let strict_count = match loops.profile {
         LoopProfile::Strict => looping.window.record(step, loops.strict),
@@ -234,7 +245,7 @@ fn complete_call(
         call: call.opened.call,
         outcome,
         tool: short_hash(&call.tool),
-        coarse: call.opened.coarse,
+        coarse: call.opened.coarse.as_ref().map(|subject| subject.hash),
         error,
         failed,
         class: call.opened.class,
@@ -255,7 +266,7 @@ pub(crate) fn open_call_signature(
     let actor = state.actors.get(&by.actor);
     OpenCallSignature {
         call: signature::call_signature(proposal, loops, written),
-        coarse: signature::coarse_signature(proposal),
+        coarse: signature::coarse_subject(proposal),
         class: classify_call(proposal, loops),
         batch: actor.map_or(0, |actor| actor.looping.batch),
         shown: shorten_call(signature::format_call(proposal)),

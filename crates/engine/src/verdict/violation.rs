@@ -203,6 +203,8 @@ words_with_limits! {
         DuplicateChain = "duplicate_chain",
         /// Calls on the same subject have the same result.
         Coarse = "coarse",
+        /// The same call returned the same result among other calls.
+        SpreadRepeat = "spread_repeat",
         /// A blocked call is repeated, or the session waits for a person.
         Blocked = "blocked",
         /// A permission for one call is in force.

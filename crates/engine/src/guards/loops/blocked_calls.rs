@@ -83,13 +83,19 @@ pub(crate) fn refusal_reason(violations: &[Violation]) -> Option<ReasonHash> {
 }
 
 /// Returns the level of a call that was refused this often. Only a count that is exactly at a level
-/// matters; the last level repeats, because in observe mode the agent continues.
-pub(crate) fn refusal_level(count: u32, loops: &LoopSettings) -> Option<LoopLevel> {
+/// matters; the last level repeats, because in observe mode the agent continues. After an advisor's
+/// instruction, the second level repeats, too.
+pub(crate) fn refusal_level(
+    count: u32,
+    is_advised: bool,
+    loops: &LoopSettings,
+) -> Option<LoopLevel> {
     let is = |level: u16| count == u32::from(level);
+    let is_hard = |level: u16| is(level) || (is_advised && count > u32::from(level));
     let again = |level: u16| count.is_multiple_of(u32::from(level.max(1)));
     match loops.profile {
         LoopProfile::Graded if again(loops.graded.infinite) => Some(LoopLevel::Infinite),
-        LoopProfile::Graded if is(loops.graded.hard) => Some(LoopLevel::Hard),
+        LoopProfile::Graded if is_hard(loops.graded.hard) => Some(LoopLevel::Hard),
         LoopProfile::Graded if is(loops.graded.soft) => Some(LoopLevel::Soft),
         LoopProfile::Strict if again(loops.strict.threshold) => Some(LoopLevel::Hard),
         LoopProfile::Graded | LoopProfile::Strict => None,

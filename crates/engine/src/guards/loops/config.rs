@@ -138,13 +138,26 @@ pub struct SimilarCallLevels {
     /// timestamp in the result changes. Waiting and paging look the same.
     pub changing_results: u16,
     /// This many successful calls in a row about the same file or program with the same result.
-    /// They are mostly normal work, so this number is high.
+    /// They are mostly normal work, for example edits of one file, so this number is high.
     pub same_subject: u16,
+    /// This many calls in a row about the same file or program that fail with the same error.
+    pub same_subject_failing: u16,
+    /// The same call with the same result this many times among the latest calls, whatever happens
+    /// in between.
+    pub same_result: u16,
+    /// How many of the latest calls `same_result` looks at.
+    pub among: u16,
 }
 
 impl Default for SimilarCallLevels {
     fn default() -> Self {
-        Self { changing_results: 8, same_subject: 12 }
+        Self {
+            changing_results: 8,
+            same_subject: 12,
+            same_subject_failing: 4,
+            same_result: 5,
+            among: 10,
+        }
     }
 }
 

@@ -93,6 +93,8 @@ pub(crate) enum LoopRule {
     Stagnation,
     /// The same call fails repeatedly, whatever happens in between.
     SameFailure,
+    /// The same call with the same result, among the latest calls in any order.
+    SpreadRepeat,
     /// The same tool fails with the same error, whatever the arguments.
     ErrorStorm,
     /// The same call in a row, each time with a different result.
@@ -111,6 +113,7 @@ impl LoopRule {
             Self::Cycle => "cycle",
             Self::Stagnation => "stagnation",
             Self::SameFailure => "same_failure",
+            Self::SpreadRepeat => "spread_repeat",
             Self::ErrorStorm => "error_storm",
             Self::ChangingResult => "changing_result",
             Self::DuplicateChain => "duplicate_chain",
@@ -171,6 +174,7 @@ impl LoopDetector {
             self.streaks.error_storm(loops),
             here.stagnation(step, loops),
             here.duplicate_chain(loops),
+            here.spread_repeat(loops),
             self.streaks.changing_result(step, loops),
             self.streaks.coarse(step, loops),
         ];

@@ -37,6 +37,8 @@ pub(crate) struct LoopState {
     pub(crate) told: Option<ReportedLoop>,
     /// The loop that the last call is a part of.
     pub(crate) found: Option<DetectedLoop>,
+    /// Whether an advisor gave the agent an instruction since the last message of a person.
+    pub(crate) advised: bool,
 }
 
 impl LoopState {
@@ -45,6 +47,13 @@ impl LoopState {
         self.detector.reset();
         let Self { detector, batch, answered, .. } = core::mem::take(self);
         *self = Self { detector, batch, answered, ..Self::default() };
+    }
+
+    /// Continues the counts after an advisor's instruction. An agent that repeats the same call in
+    /// spite of the instruction is stopped at once.
+    pub(crate) fn continue_after_advice(&mut self) {
+        (self.told, self.found) = (None, None);
+        self.advised = true;
     }
 
     /// Returns whether a finding should be reported: a higher level, or twice the count that was
@@ -96,9 +105,17 @@ pub(crate) struct DetectedLoop {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OpenCallSignature {
     pub(crate) call: Digest128,
-    pub(crate) coarse: Option<u64>,
+    pub(crate) coarse: Option<CoarseSubject>,
     pub(crate) class: CallClass,
     pub(crate) batch: u64,
+    pub(crate) shown: String,
+}
+
+/// The file or program that a call is about: `Bash(pytest tests/*)`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CoarseSubject {
+    pub(crate) hash: u64,
+    /// As people read it, shortened.
     pub(crate) shown: String,
 }
 

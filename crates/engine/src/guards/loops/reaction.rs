@@ -232,6 +232,11 @@ fn describe_loop(found: &DetectedLoop) -> String {
                 format!("{count} calls in a row returned nothing new; the last call is `{shown}`")
             }
             LoopRule::SameFailure => format!("`{shown}` failed {count} times in the same way"),
+            LoopRule::SpreadRepeat => {
+                format!(
+                    "`{shown}` returned the same result {count} times, with other calls in between"
+                )
+            }
             LoopRule::ErrorStorm => {
                 format!("{count} calls in a row failed in the same way; the last call is `{shown}`")
             }

@@ -9,6 +9,7 @@ use jackline_shell::ShellCommand;
 use serde_json::Value;
 
 use super::LoopSettings;
+use super::loop_state::{CoarseSubject, shorten_call};
 use crate::definition::ResolvedTool;
 use crate::digest::Digest128;
 use crate::event::CallStatus;
@@ -162,46 +163,53 @@ pub(crate) fn outcome_signature(
     }
 }
 
-/// Returns a digest that is equal for calls about the same thing: `Edit(foo.py)`, `pytest tests/*`.
-/// `None` if a call names neither a file nor a program.
-pub(crate) fn coarse_signature(proposal: &Proposal<'_>) -> Option<u64> {
-    let mut text = match &proposal.run {
-        ProposedRun::Line(line) => {
-            let mut text = String::with_capacity(PARTS_BYTES_USUAL);
-            line.commands.iter().filter(|command| !command.words.is_empty()).for_each(|command| {
-                coarse_command(command, &mut text);
-            });
-            text
+/// Returns what a call is about. It is equal for calls about the same file or program:
+/// `Edit(foo.py)`, `Bash(pytest tests/*)`. `None` if a call names neither a file nor a program.
+pub(crate) fn coarse_subject(proposal: &Proposal<'_>) -> Option<CoarseSubject> {
+    let name = proposal.tool.name;
+    let mut text = String::with_capacity(PARTS_BYTES_USUAL);
+    text.extend([name, "("]);
+    let empty = text.len();
+    if let ProposedRun::Line(line) = &proposal.run {
+        for command in line.commands.iter().filter(|command| !command.words.is_empty()) {
+            separate(&mut text, empty, "; ");
+            add_coarse_command(command, &mut text);
         }
-        ProposedRun::Nothing | ProposedRun::Unseen => String::new(),
-    };
-    let named = !text.is_empty();
+    }
+    let named = text.len() > empty;
     let files = proposal.touches.iter().filter(|touch| !named || touch.changes());
     for path in files.filter_map(|touch| touch.target.path()) {
-        text.push(' ');
-        text.push_str(coarse_path(path));
+        separate(&mut text, empty, " ");
+        add_coarse_path(path, &mut text);
     }
-    if text.is_empty() {
+    if text.len() == empty {
         return None;
     }
-    text.push('\n');
-    text.push_str(proposal.tool.name);
-    Some(short_hash(&text))
+    text.push(')');
+    Some(CoarseSubject { hash: short_hash(&text), shown: shorten_call(text) })
+}
+
+/// Adds a separator after the first part of a text.
+fn separate(text: &mut String, empty: usize, separator: &str) {
+    if text.len() > empty {
+        text.push_str(separator);
+    }
 }
 
 /// Adds a program, its subcommand and its paths.
-fn coarse_command(command: &ShellCommand<'_>, text: &mut String) {
+fn add_coarse_command(command: &ShellCommand<'_>, text: &mut String) {
     text.push_str(command.program());
     let plain = command.words.iter().skip(1).map(|word| &*word.text);
     for (at, word) in plain.filter(|word| !word.starts_with('-')).enumerate() {
         let is_path = word.contains('/') || is_file_name(word);
         let is_subcommand = at == 0 && word.bytes().all(|byte| byte.is_ascii_lowercase());
-        if is_path || is_subcommand {
+        if is_path {
             text.push(' ');
-            text.push_str(if is_path { coarse_path(word) } else { word });
+            add_coarse_path(word, text);
+        } else if is_subcommand {
+            text.extend([" ", word]);
         }
     }
-    text.push(';');
 }
 
 /// Returns whether a word looks like a file name: a name with an extension, without characters of
@@ -211,11 +219,20 @@ fn is_file_name(word: &str) -> bool {
     word.split_once('.').is_some_and(|(name, _)| !name.is_empty()) && word.bytes().all(is_name_byte)
 }
 
-/// Returns the first directory of a path, or the file name if there is none.
-fn coarse_path(path: &str) -> &str {
+/// Adds the first directory of a path, or the file name if there is none. An address is shortened
+/// to its host.
+fn add_coarse_path(path: &str, text: &mut String) {
+    if let Some((scheme, rest)) = path.split_once("://") {
+        let host = rest.split('/').next().unwrap_or(rest);
+        text.extend([scheme, "://", host, "/*"]);
+        return;
+    }
     let path = path.trim_start_matches("./");
     let below = path.strip_prefix('/').unwrap_or(path);
-    below.split('/').next().unwrap_or(below)
+    match below.split_once('/') {
+        Some((directory, _)) => text.extend([directory, "/*"]),
+        None => text.push_str(below),
+    }
 }
 
 /// Formats a call for people: `Bash(pytest tests/unit)`.

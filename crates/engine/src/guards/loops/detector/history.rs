@@ -184,6 +184,22 @@ impl HistoryView<'_> {
         Some(LoopFinding { level, rule: LoopRule::SameFailure, count: self.failures })
     }
 
+    /// Finds the same call with the same result that comes back again and again, with other calls in
+    /// between. The other calls may be useful, so this is only a reason for a warning.
+    pub(super) fn spread_repeat(&self, loops: &LoopSettings) -> Option<LoopFinding> {
+        let CallHistory { steps, unbroken, .. } = self.history;
+        let latest = steps.back()?;
+        let among = usize::from(loops.similar.among).min(usize::from(*unbroken));
+        let same = steps.iter().rev().take(among).filter(|entry| entry.pair == latest.pair);
+        let count = saturating_count(same.count());
+        let level = LoopLevel::Soft;
+        (count >= u32::from(loops.similar.same_result.max(1))).then_some(LoopFinding {
+            level,
+            rule: LoopRule::SpreadRepeat,
+            count,
+        })
+    }
+
     /// Finds calls that return nothing new, in any order. An agent may read a file again after it
     /// lost it from its context, and a call with unseen effects may have changed the next result.
     /// Such calls only count from their third time on.

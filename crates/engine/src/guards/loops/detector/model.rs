@@ -76,6 +76,7 @@ impl DetectorModel {
             self.error_storm(loops),
             self.stagnation(window, loops),
             self.duplicate_chain(window, loops),
+            self.spread_repeat(window, loops),
             self.changing_result(loops),
             self.coarse(loops),
         ];
@@ -228,6 +229,17 @@ impl DetectorModel {
         twice.then_some(LoopFinding { level: LoopLevel::Soft, rule, count: 2 })
     }
 
+    fn spread_repeat(&self, window: usize, loops: &LoopSettings) -> Option<LoopFinding> {
+        let latest = self.unbroken().take(usize::from(loops.similar.among).min(window));
+        let same = latest.filter(|call| is_same_call(call, self.last()));
+        let count = u32::try_from(same.count()).unwrap();
+        (count >= u32::from(loops.similar.same_result)).then_some(LoopFinding {
+            level: LoopLevel::Soft,
+            rule: LoopRule::SpreadRepeat,
+            count,
+        })
+    }
+
     fn same_failure(&self, window: usize, loops: &LoopSettings) -> Option<LoopFinding> {
         let last = self.last().step;
         let failures = self
@@ -329,7 +341,8 @@ impl DetectorModel {
             self.unbroken().take_while(is_alike).count()
         };
         let count = u32::try_from(count).unwrap();
-        let soft = if last.failed { loops.errors.soft } else { loops.similar.same_subject };
+        let similar = loops.similar;
+        let soft = if last.failed { similar.same_subject_failing } else { similar.same_subject };
         (count >= u32::from(soft)).then_some(LoopFinding {
             level: LoopLevel::Soft,
             rule: LoopRule::Coarse,

@@ -111,7 +111,8 @@ impl CallStreaks {
     /// Finds calls about the same file or program with the same result.
     pub(super) fn coarse(&self, step: &CompletedCall, loops: &LoopSettings) -> Option<LoopFinding> {
         let count = self.coarse.count;
-        let soft = if step.failed { loops.errors.soft } else { loops.similar.same_subject };
+        let similar = loops.similar;
+        let soft = if step.failed { similar.same_subject_failing } else { similar.same_subject };
         (count >= u32::from(soft.max(1))).then_some(LoopFinding {
             level: LoopLevel::Soft,
             rule: LoopRule::Coarse,

@@ -334,7 +334,7 @@ fn waiting_does_not_excuse_failures() {
         ..failed(&format!("sed {n}"), BROKEN, CallClass::Exec)
     };
     let coarse: Vec<_> = (0..20).map(|n| after_waiting(about(n))).collect();
-    assert_eq!(first_at_level(&coarse, LoopLevel::Soft), Some(5));
+    assert_eq!(first_at_level(&coarse, LoopLevel::Soft), Some(4));
     assert_eq!(first_at_level(&coarse, LoopLevel::Hard), None);
 }
 
@@ -372,7 +372,7 @@ fn coarse_repetition_is_soft_at_most() {
         });
         TestActor::default().record_all(steps)
     };
-    assert_eq!(first_at_level(&edits(true), LoopLevel::Soft), Some(5));
+    assert_eq!(first_at_level(&edits(true), LoopLevel::Soft), Some(4));
     assert_eq!(first_at_level(&edits(false), LoopLevel::Soft), Some(12));
     assert_eq!(first_at_level(&edits(true), LoopLevel::Hard), None);
     assert_eq!(first_at_level(&edits(false), LoopLevel::Hard), None);

@@ -28,11 +28,11 @@ fn signature(tool: &str, args: &Value, cwd: &str) -> Digest128 {
     with(tool, args, cwd, |proposal| call_signature(proposal, &LoopSettings::default(), None))
 }
 
-fn coarse(tool: &str, args: &Value) -> Option<u64> {
-    with(tool, args, "/project", coarse_signature)
+fn coarse(tool: &str, args: &Value) -> Option<CoarseSubject> {
+    with(tool, args, "/project", coarse_subject)
 }
 
-fn line(text: &str) -> Option<u64> {
+fn line(text: &str) -> Option<CoarseSubject> {
     coarse("Bash", &json!({ "command": text }))
 }
 
@@ -115,6 +115,10 @@ fn the_coarse_signature_depends_on_program_and_directory() {
     assert_ne!(line("pytest tests/unit"), line("pytest docs/unit"));
     assert_ne!(line("cargo test"), line("cargo build"));
     assert_ne!(line("sed -n '1,5p' a.py"), line("sed -n '1,5p' b.py"));
+    let shown = |text: &str| line(text).map(|subject| subject.shown);
+    let curl = shown("curl -s https://example.org/a?b=c").unwrap();
+    assert_eq!(curl, "Bash(curl https://example.org/*)");
+    assert_eq!(shown("pytest -x tests/unit/a.py").unwrap(), "Bash(pytest tests/*)");
     assert_ne!(line("echo a > x.txt"), line("echo a > y.txt"));
 }
 
