@@ -6,8 +6,12 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
+use serde_json::Value;
+
 use super::{FoldInput, Guard, GuardAnswers, GuardInput, ViolationDraft};
+use crate::digest::Digest128;
 use crate::event::{Control, ControlAction, EventKind, ToolProposed};
+use crate::proposal::ProposedRun;
 use crate::state::{ApprovalAnswer, ApprovalQuestion, CallSignature, SessionState};
 use crate::verdict::{
     ConstraintKind, Decision, GuardName, Violation, ViolationClass, ViolationSubtype, ViolationType,
@@ -163,13 +167,33 @@ fn build_constraint(input: GuardInput<'_>) -> Option<ApprovalAnswer> {
     Some(input.state.approvals.constraint_for(pending, kind, why.as_deref(), expires_at))
 }
 
-/// Returns the identity of a call, if its arguments are known.
+/// Arguments beside a command line in which a model describes the call in its own words.
+const DESCRIBING_ARGUMENTS: [&str; 4] = ["description", "explanation", "justification", "reason"];
+
+/// Returns the identity of a call, if its arguments are known. The words in which a model describes
+/// a command line do not count: it describes the same command differently each time.
 pub(crate) fn call_signature(
     proposal: Option<&crate::proposal::Proposal<'_>>,
     facts: &crate::facts::Facts,
 ) -> Option<CallSignature> {
     let proposal = proposal?;
-    Some(CallSignature::new(proposal.tool.name, facts.observed.args?, &proposal.cwd))
+    let args = described_command(proposal).or(facts.observed.args)?;
+    Some(CallSignature::new(proposal.tool.name, args, &proposal.cwd))
+}
+
+/// Returns the digest of the arguments without the description, for a command line that has one.
+fn described_command(proposal: &crate::proposal::Proposal<'_>) -> Option<Digest128> {
+    if !matches!(proposal.run, ProposedRun::Line(_)) {
+        return None;
+    }
+    let args = proposal.args?.as_object()?;
+    let describes = |key: &str| DESCRIBING_ARGUMENTS.contains(&key);
+    if !args.keys().any(|key| describes(key)) {
+        return None;
+    }
+    let rest = args.iter().filter(|(key, _)| !describes(key));
+    let rest = rest.map(|(key, value)| (key.clone(), value.clone())).collect();
+    Some(crate::json::canonical_digest(&Value::Object(rest)))
 }
 
 impl GuardInput<'_> {
