@@ -130,7 +130,17 @@ fn declaring_a_tool_leaves_the_tools_of_claude_code_known() {
     let world = CliWorld::new(
         "extends: [coding-agent]\nmode: enforce\ntools: { buy_ads: { kind: effect } }\n",
     );
-    let known = ["Skill", "AskUserQuestion", "TaskCreate", "mcp__github__list_issues", "buy_ads"];
+    let known = [
+        "Skill",
+        "AskUserQuestion",
+        "TaskCreate",
+        "ListAgents",
+        "ReportFindings",
+        "ScheduleWakeup",
+        "Workflow",
+        "mcp__github__list_issues",
+        "buy_ads",
+    ];
     for tool in known {
         assert_eq!(proposed(&world, tool, tool), Value::Null, "{tool}");
     }

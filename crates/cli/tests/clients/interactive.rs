@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use jackline_clients::claude::CLIENT;
-use jackline_model::scripted::{ModelScript, ScriptStep, ScriptedModel};
+use jackline_model::scripted::{ModelScript, RecordedRequest, ScriptStep, ScriptedModel};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -40,7 +40,7 @@ const POLLS_MAX: usize = 600;
 const KEY_INTERVAL: Duration = Duration::from_millis(300);
 
 /// The client on its terminal.
-struct Terminal<'a> {
+pub(crate) struct Terminal<'a> {
     world: &'a ClientWorld,
     model: ScriptedModel,
     client: Child,
@@ -52,6 +52,15 @@ struct Terminal<'a> {
 impl<'a> Terminal<'a> {
     /// Starts the client, which asks the model for the steps of the script.
     fn start(world: &'a ClientWorld, script: ModelScript) -> Self {
+        Self::start_with(world, script, &[])
+    }
+
+    /// Starts the client with more environment variables.
+    pub(crate) fn start_with(
+        world: &'a ClientWorld,
+        script: ModelScript,
+        variables: &[(&str, &str)],
+    ) -> Self {
         world.scratch.install(CLIENT.installation, &guard_hooks(JACKLINE)).unwrap();
         let model = ScriptedModel::start(script, LIFETIME).unwrap();
         let known = json!({
@@ -92,6 +101,7 @@ impl<'a> Terminal<'a> {
         ] {
             command.env(name, value);
         }
+        command.envs(variables.iter().copied());
         command.stdin(clone_of(&slave)).stdout(clone_of(&slave)).stderr(slave);
         let mut reader = File::from(clone_of(&master));
         let (sender, output) = channel();
@@ -116,7 +126,7 @@ impl<'a> Terminal<'a> {
     }
 
     /// Sends a prompt.
-    fn prompt(&mut self, text: &str) {
+    pub(crate) fn prompt(&mut self, text: &str) {
         self.press(text);
         self.press("\r");
     }
@@ -144,7 +154,7 @@ impl<'a> Terminal<'a> {
     }
 
     /// Waits until the model got this many requests.
-    fn wait_for_requests(&self, count: usize) {
+    pub(crate) fn wait_for_requests(&self, count: usize) {
         for _ in 0..POLLS_MAX {
             if self.model.requests().iter().filter(|it| it.is_of_part(None)).count() >= count {
                 return;
@@ -152,6 +162,11 @@ impl<'a> Terminal<'a> {
             sleep(POLL_INTERVAL);
         }
         panic!("the model did not get {count} requests: {}", self.shown);
+    }
+
+    /// The requests to the model, the oldest first.
+    pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
+        self.model.requests()
     }
 
     fn wait_for_end(&mut self) {
@@ -164,7 +179,7 @@ impl<'a> Terminal<'a> {
         panic!("the client did not end: {}", self.shown);
     }
 
-    fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         self.prompt("/exit");
         self.wait_for_end();
     }

@@ -23,4 +23,5 @@ mod output;
 mod reload;
 mod reports;
 mod run;
+mod tool_names;
 mod world;
