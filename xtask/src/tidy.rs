@@ -66,7 +66,7 @@ const LAYERS: [(&str, &str); 24] = [
         "cli",
         "analysis attempt clients definition engine evidence host journal mcp model runtime sandbox-host setup supervisor task workspace",
     ),
-    ("conformance", "analysis clients decode definition engine host journal runtime"),
+    ("conformance", "analysis clients decode definition engine host journal runtime workspace"),
     ("fuzzing", "analysis clients decode definition engine host journal runtime shell"),
     (
         "bench",

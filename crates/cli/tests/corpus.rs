@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jackline_conformance::{
     EngineDriver, HookDriver, JacklineProgram, MemoryDriver, ProxyDriver, Scenario, ScenarioDriver,
-    StdioDriver, load_corpus, play_scenario, root,
+    ServeDriver, StdioDriver, load_corpus, play_scenario, root,
 };
 use jackline_host::agent_above;
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -22,12 +22,13 @@ fn main() -> ExitCode {
         Some(_) => program.started_by(&ISOLATE),
         None => program,
     };
-    let drivers: [Arc<dyn ScenarioDriver + Send + Sync>; 5] = [
+    let drivers: [Arc<dyn ScenarioDriver + Send + Sync>; 6] = [
         Arc::new(EngineDriver),
         Arc::new(MemoryDriver),
         Arc::new(StdioDriver::new(program.clone())),
         Arc::new(HookDriver::new(program.clone())),
-        Arc::new(ProxyDriver::new(program)),
+        Arc::new(ProxyDriver::new(program.clone())),
+        Arc::new(ServeDriver::new(program)),
     ];
     let only_scenario = selected_scenario(&arguments);
     let trials = match load_corpus(&root().join("scenarios"), only_scenario.as_deref()) {

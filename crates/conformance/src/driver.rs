@@ -18,6 +18,11 @@ pub trait ScenarioDriver {
     /// What the surface can do.
     fn surface(&self) -> &'static SurfaceProfile;
 
+    /// The scenario with the names that the tools have on this surface.
+    fn in_own_words(&self, scenario: &Scenario) -> Scenario {
+        scenario.clone()
+    }
+
     /// Whether the events of a scenario can be sent on this surface.
     fn can_play(&self, _: &Scenario) -> Result<(), Unplayable> {
         Ok(())
@@ -116,6 +121,7 @@ pub fn play_scenario(
             problem,
         })
     };
+    let scenario = &driver.in_own_words(scenario);
     let mut stage = driver.stage(scenario).map_err(|problem| failure(None, problem))?;
     for (number, step) in scenario.steps.iter().enumerate() {
         play_step(stage.as_mut(), step)

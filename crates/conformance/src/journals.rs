@@ -40,13 +40,22 @@ impl JournalReader {
         for session in sessions.flatten() {
             let path = session.path().join("journal.jsonl");
             let offset = self.offsets.entry(path.clone()).or_default();
-            let mut read = || {
+            let read = || {
                 let mut file = fs::File::open(&path)?;
                 file.seek(SeekFrom::Start(*offset))?;
-                file.read_to_string(&mut added)
+                let mut bytes = Vec::new();
+                file.read_to_end(&mut bytes).map(|_| bytes)
             };
-            let bytes = read().map_err(|e| format!("can't read `{}`: {e}", path.display()))?;
-            *offset += bytes as u64;
+            let mut bytes = match read() {
+                Ok(bytes) => bytes,
+                // A process that has just started creates the directory before the journal.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(format!("can't read `{}`: {error}", path.display())),
+            };
+            // A process may be writing the last line now.
+            bytes.truncate(bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1));
+            *offset += bytes.len() as u64;
+            added.push_str(&String::from_utf8_lossy(&bytes));
         }
         Ok(added)
     }

@@ -2,21 +2,30 @@
 //!
 //! A [`Scenario`] is a YAML file with events and the expected verdicts. A [`ScenarioDriver`] plays it on
 //! one surface of the product. So the engine, the runtime with a store in memory, `jackline stdio`,
-//! the hooks of clients and the MCP proxy must give the same verdicts. What a surface can't do is
-//! in one table, `jackline_runtime::surfaces`. A scenario is left out only because of that table.
+//! the hooks of clients, the MCP proxy and the MCP server must give the same verdicts. What a
+//! surface can't do is in one table, `jackline_runtime::surfaces`. A scenario is left out only
+//! because of that table.
 
+mod call_ids;
 mod claude;
 mod client_scene;
 mod clock;
 mod driver;
 mod engine;
 mod event_sender;
+mod expected_text;
 mod journals;
 mod matching;
 mod memory;
+mod own_calls;
+mod own_words;
 mod proxy;
+mod recorded_events;
 mod scenario;
 mod scenario_directories;
+mod scripted_peers;
+mod scripted_shell;
+mod serve;
 mod stdio;
 mod unplayable;
 mod workspace_model;
@@ -34,6 +43,7 @@ pub use scenario::{
     Scenario, ScenarioAction, ScenarioError, ScenarioStep, load_corpus, parse_scenario,
 };
 pub use scenario_directories::JacklineProgram;
+pub use serve::ServeDriver;
 pub use stdio::StdioDriver;
 pub use unplayable::Unplayable;
 

@@ -8,25 +8,26 @@
 //! neither client nor server can set.
 
 mod check_messages;
-mod peers;
 mod proxy_process;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jackline_engine::{Event, EventKind, SessionId, Timestamp, ToolProposed, Verdict};
+use jackline_engine::{Event, SessionId, Timestamp, Verdict};
 use jackline_runtime::surfaces::{MCP_WRAP, SurfaceProfile};
 use serde_json::Value;
 
+use crate::call_ids::CallIds;
 use crate::client_scene::ClientScene;
 use crate::clock::depends_on_time;
 use crate::driver::{ScenarioDriver, ScenarioPerson, ScenarioStage, WorkspaceFiles};
 use crate::event_sender::{EventSenders, parse_client_event, parse_client_event_at};
+use crate::expected_text::expected_text;
 use crate::journals::text_at;
 use crate::scenario::{Scenario, ScenarioAction};
 use crate::scenario_directories::JacklineProgram;
+use crate::scripted_peers::{ProxyDelivery, ScriptedPeers, TimeSource, is_refusal};
 use crate::unplayable::Unplayable;
-use peers::{ProxyDelivery, ScriptedPeers, TimeSource};
 use proxy_process::{ProxyMessage, ProxyProcess};
 
 /// The timeout of the server in most scenarios.
@@ -51,7 +52,12 @@ impl ProxyDriver {
 
     /// Returns which senders a scenario needs here, or why it can't be played here.
     pub fn senders(scenario: &Scenario) -> Result<EventSenders, Unplayable> {
-        let mut teller = ScriptedPeers::new(scenario, "/workspace".to_owned(), time(scenario));
+        let mut teller = ScriptedPeers::new(
+            &MCP_WRAP,
+            scenario,
+            "/workspace".to_owned(),
+            TimeSource::of(scenario),
+        );
         let (mut client, mut others) = (false, depends_on_time(scenario));
         for step in &scenario.steps {
             let (line, expect) = match &step.act {
@@ -78,17 +84,6 @@ impl ProxyDriver {
     }
 }
 
-fn time(scenario: &Scenario) -> TimeSource {
-    if depends_on_time(scenario) { TimeSource::Harness } else { TimeSource::RealClock }
-}
-
-/// Whether a call is expected not to run.
-fn is_refusal(expect: &Value) -> bool {
-    let decision = expect.get("decision").and_then(Value::as_str);
-    let is_enforced = expect.get("enforced").and_then(Value::as_bool) != Some(false);
-    is_enforced && matches!(decision, Some("deny" | "ask" | "pause" | "stop"))
-}
-
 impl ScenarioDriver for ProxyDriver {
     fn name(&self) -> &'static str {
         "proxy"
@@ -109,11 +104,16 @@ impl ScenarioDriver for ProxyDriver {
             |step| matches!(&step.act, ScenarioAction::Send { line, .. } if has_timeout(line)),
         );
         Ok(Box::new(ProxyStage {
-            peers: ScriptedPeers::new(scenario, scene.directories.workspace_text(), time(scenario)),
+            peers: ScriptedPeers::new(
+                &MCP_WRAP,
+                scenario,
+                scene.directories.workspace_text(),
+                TimeSource::of(scenario),
+            ),
             scene,
             proxies: BTreeMap::new(),
             timeout_s: if is_short { TIMEOUT_SHORT_S } else { TIMEOUT_S },
-            numbers: BTreeMap::new(),
+            ids: CallIds::default(),
         }))
     }
 }
@@ -124,8 +124,7 @@ struct ProxyStage {
     /// The proxy of each session that has one.
     proxies: BTreeMap<SessionId, ProxyProcess>,
     timeout_s: u64,
-    /// The proxy's id of each call.
-    numbers: BTreeMap<(SessionId, String), String>,
+    ids: CallIds,
 }
 
 impl ScenarioStage for ProxyStage {
@@ -134,8 +133,10 @@ impl ScenarioStage for ProxyStage {
         let delivery = self.peers.deliver(&event)?;
         if delivery == ProxyDelivery::Beside {
             let line = self.scene.clock.to_real(line, now)?;
-            let verdict = self.scene.send_by_stdio(&self.with_proxy_ids(&event, &line)?)?;
-            return self.with_scenario_ids(&event.session, &self.scene.clock.to_scenario(verdict));
+            let verdict = self.scene.send_by_stdio(&self.ids.with_own_ids(&event, &line)?)?;
+            return self
+                .ids
+                .with_scenario_ids(&event.session, &self.scene.clock.to_scenario(verdict));
         }
         if let Some(tick) = self.scene.clock.tick(event.session.as_str(), now) {
             self.scene.send_by_stdio(&tick)?;
@@ -144,7 +145,7 @@ impl ScenarioStage for ProxyStage {
             .send_through(&event, delivery)
             .map_err(|problem| self.scene.directories.with_stderr(&problem))?;
         let verdict = serde_json::to_value(verdict).map_err(|error| error.to_string())?;
-        self.with_scenario_ids(&event.session, &self.scene.clock.to_scenario(verdict))
+        self.ids.with_scenario_ids(&event.session, &self.scene.clock.to_scenario(verdict))
     }
 
     fn person(&mut self) -> &mut dyn ScenarioPerson {
@@ -248,11 +249,7 @@ impl ProxyStage {
             let of_event = |record: &&Value| text_at(record, "/event/event") == event.kind.name();
             if let Some(record) = recorded.iter().find(of_event) {
                 self.scene.clock.learn_start(record);
-                if let EventKind::ToolProposed(ToolProposed { call: Some(call), .. }) = &event.kind
-                {
-                    let key = (event.session.clone(), call.as_str().to_owned());
-                    self.numbers.insert(key, text_at(record, "/event/call").to_owned());
-                }
+                self.ids.learn(event, record);
                 return check_messages::verdict_of(event, record);
             }
             // A cancelled call has no answer to wait for, so the journal is read repeatedly.
@@ -261,38 +258,13 @@ impl ProxyStage {
         Err("no event was recorded".to_owned())
     }
 
-    /// A line in which the call has the proxy's id.
-    fn with_proxy_ids(&self, event: &Event, line: &str) -> Result<String, String> {
-        let mut line: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
-        if let Some(call) = line.get_mut("call") {
-            let key = (event.session.clone(), call.as_str().unwrap_or_default().to_owned());
-            if let Some(number) = self.numbers.get(&key) {
-                *call = Value::from(number.as_str());
-            }
-        }
-        Ok(line.to_string())
-    }
-
-    /// A verdict in which calls have the scenario's ids.
-    fn with_scenario_ids(&self, session: &SessionId, verdict: &Value) -> Result<Value, String> {
-        let mut text = verdict.to_string();
-        // In a joined session, the proxy's ids differ from all other text.
-        let own = |((of, _), name): &(&(SessionId, String), &String)| {
-            of == session && name.starts_with("mcp-")
-        };
-        for ((_, call), name) in self.numbers.iter().filter(own) {
-            text = text.replace(&format!("`{name}`"), &format!("`{call}`"));
-        }
-        serde_json::from_str(&text).map_err(|error| error.to_string())
-    }
-
     fn expect_texts(
         &mut self,
         event: &Event,
         verdict: &Verdict,
         result: bool,
     ) -> Result<(), String> {
-        let words = check_messages::expected_text(verdict, result);
+        let words = expected_text(verdict, result);
         self.proxy(&event.session)?.expected_texts.extend(words);
         Ok(())
     }

@@ -92,6 +92,10 @@ capabilities! {
     AnySessionId = "any_session_id", "use any text as a session id";
     /// The sender's first event is the first record.
     OwnFirstRecord = "own_first_record", "begin the journal with the first event of the sender";
+    /// Tools of any name.
+    AnyTool = "any_tool", "see calls of tools with any name and any arguments";
+    /// Results of any text and status.
+    AnyResult = "any_result", "see any result of a call, whatever the call does";
     /// Calls without ids.
     CallsWithoutIds = "calls_without_ids", "match a result to a call without an id";
     /// Ids used again.

@@ -4,12 +4,11 @@
 //! unchanged. A call that may not run gets a result of the proxy with the text of the verdict.
 //! Texts of the guards about a result follow it.
 
-use jackline_engine::verdict::GuardName;
 use jackline_engine::{Decision, Event, Verdict};
 use serde_json::{Value, json};
 
-use super::peers::text_item;
 use super::proxy_process::ProxyMessage;
+use crate::scripted_peers::text_item;
 
 /// The additional text for an agent that must wait for a person.
 const WAITS_TEXT: &str = "\n-> a person was notified how to allow exactly this call; continue with \
@@ -89,14 +88,6 @@ pub(super) fn check_failure(kind: &str, got: &str) -> Result<(), String> {
         Some(told) if told == kind => Ok(()),
         _ => Err(format!("the client must get the error `{kind}`, but got {got}")),
     }
-}
-
-/// The text that the client must get after the decision on an event.
-pub(super) fn expected_text(verdict: &Verdict, result: bool) -> Option<String> {
-    let concerns = !result
-        || !verdict.feedback.is_empty()
-        || verdict.violations.iter().any(|it| it.guard != GuardName::Protocol);
-    verdict.context.clone().filter(|_| concerns)
 }
 
 fn check_result_equals(expected: &Value, got: &str) -> Result<(), String> {

@@ -2,11 +2,11 @@
 
 use super::CapabilitySupport::{Missing, Partial};
 use super::SurfaceCapability::{
-    AddContext, AnyArguments, AnyClient, AnyLine, AnySessionId, AskPerson, CallsWithoutIds,
-    EndAgent, EventIds, EventMeta, EventTimes, OverlappingEnds, OwnFirstRecord, PageResult,
-    RefuseStop, RepeatedCallIds, ReplaceArguments, ReplaceOutput, SeeCallStatus, SeeDirectory,
-    SeeExitStatus, SeeOutput, SeePlan, SeePrompt, SeeShownLines, SeeSubAgentSessions, SeeSubAgents,
-    SeeUsage, StateDirectory, StrayResults,
+    AddContext, AnyArguments, AnyClient, AnyLine, AnyResult, AnySessionId, AnyTool, AskPerson,
+    CallsWithoutIds, EndAgent, EventIds, EventMeta, EventTimes, OverlappingEnds, OwnFirstRecord,
+    PageResult, RefuseStop, RepeatedCallIds, ReplaceArguments, ReplaceOutput, SeeCallStatus,
+    SeeDirectory, SeeExitStatus, SeeOutput, SeePlan, SeePrompt, SeeShownLines, SeeSubAgentSessions,
+    SeeSubAgents, SeeUsage, StateDirectory, StrayResults,
 };
 use super::SurfaceProfile;
 
@@ -99,6 +99,12 @@ pub static MCP_SERVE: SurfaceProfile = SurfaceProfile {
     limits: &[
         (AskPerson, Partial("the call is refused, and the person answers with a command")),
         (ReplaceOutput, Missing("MCP has no plans and outputs")),
+        (
+            PageResult,
+            Partial(
+                "a tool limits its results itself; of a command, it shows the start and the end",
+            ),
+        ),
         (RefuseStop, Missing("a server is not asked when the agent stops")),
         (EndAgent, Partial("every further call is refused; the agent itself may go on")),
         (SeePrompt, Missing("a server sees only calls and results")),
@@ -123,9 +129,15 @@ pub static MCP_SERVE: SurfaceProfile = SurfaceProfile {
                 "the server records the start of its session itself, so every record has another number",
             ),
         ),
+        (AnyTool, Missing("only the tools of the workspace exist")),
+        (
+            AnyResult,
+            Partial("the tools really run: only a command can have any output and exit status"),
+        ),
         (CallsWithoutIds, Missing("every request has an id")),
         (RepeatedCallIds, Partial("not while the first call is open")),
         (AnyArguments, Partial("only JSON of another type; other text is no MCP message")),
+        (StrayResults, Missing("the server itself runs every call")),
         (
             OverlappingEnds,
             Missing(
@@ -142,6 +154,12 @@ pub static RUN: SurfaceProfile = SurfaceProfile {
     limits: &[
         (AskPerson, Partial("the run waits, and the person answers with a command")),
         (ReplaceOutput, Missing("the run proposes no plans and outputs")),
+        (
+            PageResult,
+            Partial(
+                "a tool limits its results itself; of a command, it shows the start and the end",
+            ),
+        ),
         (SeePlan, Missing("the run proposes no plans")),
         (SeeOutput, Missing("the run proposes no outputs")),
         (SeeSubAgents, Missing("a run has one agent")),
@@ -153,6 +171,11 @@ pub static RUN: SurfaceProfile = SurfaceProfile {
         (AnyLine, Missing("the run itself makes the events")),
         (AnyClient, Missing("the run reports its own name")),
         (OwnFirstRecord, Missing("the run records the start of its session itself")),
+        (AnyTool, Missing("only the tools of the workspace exist")),
+        (
+            AnyResult,
+            Partial("the tools really run: only a command can have any output and exit status"),
+        ),
         (CallsWithoutIds, Missing("the run gives every call an id")),
         (RepeatedCallIds, Missing("the run gives every call another id")),
         (StrayResults, Missing("the run itself runs every call")),

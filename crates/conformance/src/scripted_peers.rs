@@ -1,8 +1,8 @@
 //! Converts events to MCP messages.
 //!
-//! Between a client and a server there are only calls and their results. The proxy gets these, and
-//! all other events are sent beside it. An event that MCP can't express is an error, and a scenario
-//! with such an event can't be played on this surface.
+//! Between a client and a server there are only calls and their results. The proxy, or our own
+//! server, gets these, and all other events are sent beside it. An event that MCP can't express is
+//! an error, and a scenario with such an event can't be played on this surface.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,16 +12,17 @@ use jackline_engine::{
     Arguments, CallStatus, Event, EventKind, Payload, SessionEnded, SessionId, SessionStarted,
     ToolFinished, ToolProposed,
 };
-use jackline_runtime::surfaces::SurfaceCapability as Capability;
+use jackline_runtime::surfaces::{SurfaceCapability as Capability, SurfaceProfile};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
+use crate::clock::depends_on_time;
 use crate::scenario::Scenario;
 use crate::unplayable::Unplayable;
 
 /// How an event is delivered to the product.
 #[derive(Debug, PartialEq)]
-pub(super) enum ProxyDelivery {
+pub(crate) enum ProxyDelivery {
     /// The client sends this line with a call.
     Call { call: String, line: String },
     /// The server returns a result.
@@ -39,7 +40,8 @@ pub(super) enum ProxyDelivery {
 }
 
 /// The state of a client and a server in the middle of a scenario.
-pub(super) struct ScriptedPeers {
+pub(crate) struct ScriptedPeers {
+    surface: &'static SurfaceProfile,
     workspace: String,
     /// The directory of each session, if it is not the workspace.
     projects: BTreeMap<SessionId, String>,
@@ -58,16 +60,35 @@ pub(super) struct ScriptedPeers {
 
 /// How the time of a session is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TimeSource {
+pub(crate) enum TimeSource {
     /// The real clock is used.
     RealClock,
     /// The harness sets the time before each event.
     Harness,
 }
 
+impl TimeSource {
+    pub(crate) fn of(scenario: &Scenario) -> Self {
+        if depends_on_time(scenario) { Self::Harness } else { Self::RealClock }
+    }
+}
+
+/// Whether a call is expected not to run.
+pub(crate) fn is_refusal(expect: &Value) -> bool {
+    let decision = expect.get("decision").and_then(Value::as_str);
+    let is_enforced = expect.get("enforced").and_then(Value::as_bool) != Some(false);
+    is_enforced && matches!(decision, Some("deny" | "ask" | "pause" | "stop"))
+}
+
 impl ScriptedPeers {
-    pub(super) fn new(scenario: &Scenario, workspace: String, time: TimeSource) -> Self {
+    pub(crate) fn new(
+        surface: &'static SurfaceProfile,
+        scenario: &Scenario,
+        workspace: String,
+        time: TimeSource,
+    ) -> Self {
         Self {
+            surface,
             long_text: scenario.long_text(),
             workspace,
             projects: BTreeMap::new(),
@@ -80,23 +101,28 @@ impl ScriptedPeers {
     }
 
     /// The directory in which the proxy of a session is started.
-    pub(super) fn project(&self, session: &SessionId) -> &str {
+    pub(crate) fn project(&self, session: &SessionId) -> &str {
         self.projects.get(session).unwrap_or(&self.workspace)
     }
 
     /// Removes a call that did not reach the server.
-    pub(super) fn refused(&mut self, session: &SessionId, call: &str) {
+    pub(crate) fn refused(&mut self, session: &SessionId, call: &str) {
         self.open.remove(&(session.clone(), call.to_owned()));
     }
 
+    /// Whether the server works on a call of a session.
+    pub(crate) fn has_open_calls(&self, session: &SessionId) -> bool {
+        self.open.iter().any(|(of, _)| of == session)
+    }
+
     /// Forgets the proxies and their open calls.
-    pub(super) fn restarted(&mut self) {
+    pub(crate) fn restarted(&mut self) {
         self.open.clear();
         self.owned.clear();
     }
 
     /// Converts an event.
-    pub(super) fn deliver(&mut self, event: &Event) -> Result<ProxyDelivery, Unplayable> {
+    pub(crate) fn deliver(&mut self, event: &Event) -> Result<ProxyDelivery, Unplayable> {
         if event.id.is_some() {
             return Err(Capability::EventIds.into());
         }
@@ -124,7 +150,7 @@ impl ScriptedPeers {
             EventKind::SessionEnded(SessionEnded { failure }) => {
                 self.ended.insert(event.session.clone());
                 let owned = self.owned.remove(&event.session) && failure.is_none();
-                if owned && self.open.iter().any(|(session, _)| *session == event.session) {
+                if owned && self.has_open_calls(&event.session) {
                     return Err(Capability::OverlappingEnds.into());
                 }
                 Ok(if owned { ProxyDelivery::Leave } else { ProxyDelivery::Beside })
@@ -158,7 +184,9 @@ impl ScriptedPeers {
             return Err(Capability::SeeDirectory.into());
         }
         if tool.as_str() == PAGE_TURN_TOOL {
-            return Err(Capability::PageResult.into());
+            let limited = self.surface.limit(Capability::PageResult).is_some();
+            let needed = if limited { Capability::PageResult } else { Capability::AnyTool };
+            return Err(needed.into());
         }
         let arguments = match args {
             Arguments::Parsed(value) => value.to_string(),
@@ -204,13 +232,14 @@ impl ScriptedPeers {
         if !self.open.remove(&(event.session.clone(), call.clone())) {
             return Err(Capability::StrayResults.into());
         }
-        // A server reports no exit status, only that a command has failed.
+        // A server before which we stand reports no exit status, only that a command has failed.
         match (status, exit_code) {
+            _ if self.surface.supports(Capability::SeeExitStatus) => {}
             (_, None) | (CallStatus::Ok, Some(0)) => {}
             (CallStatus::Error, Some(code)) if *code != 0 => {}
             _ => return Err(Capability::SeeExitStatus.into()),
         }
-        if !seen.is_empty() {
+        if !seen.is_empty() && !self.surface.supports(Capability::SeeShownLines) {
             return Err(Capability::SeeShownLines.into());
         }
         let text = result.as_ref().map(Payload::head);
@@ -241,7 +270,7 @@ impl ScriptedPeers {
 }
 
 /// A text item in a result.
-pub(super) fn text_item(text: &str) -> Value {
+pub(crate) fn text_item(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
