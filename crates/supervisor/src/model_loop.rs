@@ -8,6 +8,7 @@ use jackline_attempt::InternalOutcome;
 use jackline_decode::stream::Refusal;
 use jackline_engine::event::UsageReported;
 use jackline_engine::id::RequestId;
+use jackline_engine::json::parse_strict;
 use jackline_engine::verdict::{CompletionResult, ContextLevel};
 use jackline_engine::{Arguments, CallStatus, Definition, FaultKind, Payload, StopProposed};
 use jackline_model::{
@@ -371,8 +372,8 @@ impl ModelLoop<'_> {
         call: &ToolCallRequest,
         refusal: Option<&Refusal>,
     ) -> (ToolCallResult, bool) {
-        let parsed = serde_json::from_str::<Value>(&call.arguments);
-        let parsed = parsed.ok().filter(Value::is_object);
+        // Two parsers may read a text with a key twice differently, so the guards get the text.
+        let parsed = parse_strict(call.arguments.as_bytes()).ok().filter(Value::is_object);
         let does = parsed.as_ref().map_or_else(|| call.arguments.clone(), call_summary);
         let args = match parsed.clone() {
             Some(parsed) => Arguments::Parsed(parsed),
