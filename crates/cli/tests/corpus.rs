@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use jackline_conformance::{
-    EngineDriver, HookDriver, JacklineProgram, MemoryDriver, ProxyDriver, Scenario, ScenarioDriver,
-    ServeDriver, StdioDriver, load_corpus, play_scenario, root,
+    EngineDriver, HookDriver, JacklineProgram, MemoryDriver, ProxyDriver, RunDriver, Scenario,
+    ScenarioDriver, ServeDriver, StdioDriver, load_corpus, play_scenario, root,
 };
 use jackline_host::agent_above;
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -22,13 +22,14 @@ fn main() -> ExitCode {
         Some(_) => program.started_by(&ISOLATE),
         None => program,
     };
-    let drivers: [Arc<dyn ScenarioDriver + Send + Sync>; 6] = [
+    let drivers: [Arc<dyn ScenarioDriver + Send + Sync>; 7] = [
         Arc::new(EngineDriver),
         Arc::new(MemoryDriver),
         Arc::new(StdioDriver::new(program.clone())),
         Arc::new(HookDriver::new(program.clone())),
         Arc::new(ProxyDriver::new(program.clone())),
-        Arc::new(ServeDriver::new(program)),
+        Arc::new(ServeDriver::new(program.clone())),
+        Arc::new(RunDriver::new(program)),
     ];
     let only_scenario = selected_scenario(&arguments);
     let trials = match load_corpus(&root().join("scenarios"), only_scenario.as_deref()) {

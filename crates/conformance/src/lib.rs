@@ -2,7 +2,7 @@
 //!
 //! A [`Scenario`] is a YAML file with events and the expected verdicts. A [`ScenarioDriver`] plays it on
 //! one surface of the product. So the engine, the runtime with a store in memory, `jackline stdio`,
-//! the hooks of clients, the MCP proxy and the MCP server must give the same verdicts. What a
+//! the hooks of clients, the MCP proxy, the MCP server and runs must give the same verdicts. What a
 //! surface can't do is in one table, `jackline_runtime::surfaces`. A scenario is left out only
 //! because of that table.
 
@@ -21,6 +21,7 @@ mod own_calls;
 mod own_words;
 mod proxy;
 mod recorded_events;
+mod run;
 mod scenario;
 mod scenario_directories;
 mod scripted_peers;
@@ -39,6 +40,7 @@ pub use event_sender::EventSenders;
 pub use matching::{ExpectationMismatch, find_mismatches};
 pub use memory::MemoryDriver;
 pub use proxy::ProxyDriver;
+pub use run::RunDriver;
 pub use scenario::{
     Scenario, ScenarioAction, ScenarioError, ScenarioStep, load_corpus, parse_scenario,
 };

@@ -1,8 +1,9 @@
 //! The records of a process that makes the events itself, matched to the events of a scenario.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use jackline_engine::{Event, Verdict};
+use jackline_engine::{Event, SessionId, Verdict};
 use serde_json::Value;
 
 use crate::call_ids::CallIds;
@@ -17,6 +18,8 @@ const JOURNAL_READS_MAX: usize = 30_000;
 pub(crate) struct RecordedEvents {
     unread: Vec<Value>,
     pub(crate) ids: CallIds,
+    /// The name of a session in the records, if the process made the name itself.
+    sessions: BTreeMap<SessionId, String>,
 }
 
 impl RecordedEvents {
@@ -26,11 +29,13 @@ impl RecordedEvents {
         scene: &mut ClientScene,
         event: &Event,
     ) -> Result<Verdict, String> {
+        let session = self.sessions.get(&event.session).map_or(event.session.as_str(), |it| it);
+        let session = session.to_owned();
         for _ in 0..JOURNAL_READS_MAX {
             self.unread.extend(scene.journals.recorded(&scene.directories)?);
             let is_event = |record: &Value| {
                 text_at(record, "/event/event") == event.kind.name()
-                    && text_at(record, "/event/session") == event.session.as_str()
+                    && text_at(record, "/event/session") == session
             };
             if let Some(at) = self.unread.iter().position(is_event) {
                 let record = self.unread.remove(at);
@@ -40,6 +45,25 @@ impl RecordedEvents {
             std::thread::sleep(Duration::from_millis(1));
         }
         Err(format!("no event `{}` was recorded", event.kind.name()))
+    }
+
+    /// Waits for the start of a session whose name the process makes itself, and learns the name.
+    pub(crate) fn learn_session(
+        &mut self,
+        scene: &mut ClientScene,
+        session: &SessionId,
+    ) -> Result<(), String> {
+        for _ in 0..JOURNAL_READS_MAX {
+            self.unread.extend(scene.journals.recorded(&scene.directories)?);
+            let is_start = |record: &Value| text_at(record, "/event/event") == "session_started";
+            if let Some(at) = self.unread.iter().position(is_start) {
+                let name = text_at(&self.unread.remove(at), "/event/session").to_owned();
+                self.sessions.insert(session.clone(), name);
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Err("no session was started".to_owned())
     }
 
     fn verdict_of(&mut self, event: &Event, record: &Value) -> Result<Verdict, String> {

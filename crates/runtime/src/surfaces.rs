@@ -92,6 +92,8 @@ capabilities! {
     AnySessionId = "any_session_id", "use any text as a session id";
     /// The sender's first event is the first record.
     OwnFirstRecord = "own_first_record", "begin the journal with the first event of the sender";
+    /// Events in any order.
+    AnyOrder = "any_order", "see any events in any order";
     /// Tools of any name.
     AnyTool = "any_tool", "see calls of tools with any name and any arguments";
     /// Results of any text and status.

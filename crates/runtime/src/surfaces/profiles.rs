@@ -2,11 +2,11 @@
 
 use super::CapabilitySupport::{Missing, Partial};
 use super::SurfaceCapability::{
-    AddContext, AnyArguments, AnyClient, AnyLine, AnyResult, AnySessionId, AnyTool, AskPerson,
-    CallsWithoutIds, EndAgent, EventIds, EventMeta, EventTimes, OverlappingEnds, OwnFirstRecord,
-    PageResult, RefuseStop, RepeatedCallIds, ReplaceArguments, ReplaceOutput, SeeCallStatus,
-    SeeDirectory, SeeExitStatus, SeeOutput, SeePlan, SeePrompt, SeeShownLines, SeeSubAgentSessions,
-    SeeSubAgents, SeeUsage, StateDirectory, StrayResults,
+    AddContext, AnyArguments, AnyClient, AnyLine, AnyOrder, AnyResult, AnySessionId, AnyTool,
+    AskPerson, CallsWithoutIds, EndAgent, EventIds, EventMeta, EventTimes, OverlappingEnds,
+    OwnFirstRecord, PageResult, RefuseStop, RepeatedCallIds, ReplaceArguments, ReplaceOutput,
+    SeeCallStatus, SeeDirectory, SeeExitStatus, SeeOutput, SeePlan, SeePrompt, SeeShownLines,
+    SeeSubAgentSessions, SeeSubAgents, SeeUsage, StateDirectory, StrayResults,
 };
 use super::SurfaceProfile;
 
@@ -160,6 +160,7 @@ pub static RUN: SurfaceProfile = SurfaceProfile {
                 "a tool limits its results itself; of a command, it shows the start and the end",
             ),
         ),
+        (SeePrompt, Partial("the prompt of the task, and those of the run itself")),
         (SeePlan, Missing("the run proposes no plans")),
         (SeeOutput, Missing("the run proposes no outputs")),
         (SeeSubAgents, Missing("a run has one agent")),
@@ -170,7 +171,14 @@ pub static RUN: SurfaceProfile = SurfaceProfile {
         (EventMeta, Missing("only the run itself sets `meta`")),
         (AnyLine, Missing("the run itself makes the events")),
         (AnyClient, Missing("the run reports its own name")),
+        (AnySessionId, Missing("the run makes the id itself")),
         (OwnFirstRecord, Missing("the run records the start of its session itself")),
+        (
+            AnyOrder,
+            Missing(
+                "the run decides the order: one call at a time, no call in a paused session, and the end of an iteration after each refused stop",
+            ),
+        ),
         (AnyTool, Missing("only the tools of the workspace exist")),
         (
             AnyResult,
