@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 
 use jackline_attempt::{InternalOutcome, PublicOutcome};
 use jackline_engine::event::PromptSource;
-use jackline_engine::verdict::{SafetyAction, SafetyKind, SessionStop};
+use jackline_engine::verdict::{SafetyAction, SessionStop};
 use jackline_engine::{ClientId, Decision, Digest, SessionId, SessionStarted, Timestamp};
 use jackline_host::HostAccess;
 use jackline_host::clock::now;
@@ -346,9 +346,8 @@ fn start_session(
     }
     // The guards would deny each call of this agent, but a program without hooks proposes no calls.
     let mut safety = answer.verdict.safety.iter();
-    let denied = safety.any(|it| {
-        it.kind == SafetyKind::IdentityMismatch && it.action_taken == SafetyAction::Denied
-    });
+    let denied =
+        safety.any(|it| it.is_unapproved_agent() && it.action_taken == SafetyAction::Denied);
     Ok(!denied)
 }
 

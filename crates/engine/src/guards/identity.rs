@@ -30,6 +30,12 @@ const GUARD: GuardName = GuardName::Identity;
 const IDENTITY_VIOLATION: ViolationType = ViolationType::IdentityViolation;
 const MISMATCH: ViolationSubtype = ViolationSubtype::Mismatch;
 
+/// The key of the roles in which an agent may call tools.
+const ROLES_KEY: &str = "identity.roles";
+
+/// The detail of an entry in the safety log that says which check failed.
+const SUBTYPE_DETAIL: &str = "subtype";
+
 /// How long a stored part may be. A longer part is stored as its digest.
 const PART_BYTES_MAX: usize = 128;
 
@@ -182,6 +188,19 @@ impl Session {
     }
 }
 
+impl SafetyEvent {
+    /// Returns whether it says that no person has approved the agent. An agent in a wrong role may
+    /// be approved.
+    // INVARIANT: an entry without a known subtype counts as a missing approval.
+    pub fn is_unapproved_agent(&self) -> bool {
+        let subtype = self.details.get(SUBTYPE_DETAIL).and_then(Value::as_str);
+        let is_about_role = [ViolationSubtype::Role, ViolationSubtype::Privileged]
+            .iter()
+            .any(|role| subtype == Some(role.as_str()));
+        self.kind == SafetyKind::IdentityMismatch && !is_about_role
+    }
+}
+
 pub(crate) struct IdentityGuard;
 
 impl Guard for IdentityGuard {
@@ -212,16 +231,7 @@ impl Guard for IdentityGuard {
         let is_news =
             started.is_some() || input.state.identity.standing == ApprovalState::Unchecked;
         if let Some((_, details)) = fault.as_ref().filter(|_| is_news) {
-            answers.safety.push(SafetyEvent {
-                timestamp: input.clock.now(),
-                kind: SafetyKind::IdentityMismatch,
-                details: details.clone(),
-                action_taken: if answers.is_enforcing() {
-                    SafetyAction::Denied
-                } else {
-                    SafetyAction::Observed
-                },
-            });
+            log_mismatch(input, &MISMATCH, details.clone(), answers);
         }
         if !is_work {
             return;
@@ -247,8 +257,7 @@ impl Guard for IdentityGuard {
         if started.is_none() && !record.event.kind.is_work() {
             return;
         }
-        let mut safety = record.verdict.safety.iter();
-        let mismatch = safety.find(|event| event.kind == SafetyKind::IdentityMismatch);
+        let mismatch = record.verdict.safety.iter().find(|event| event.is_unapproved_agent());
         let mut violations = record.verdict.violations.iter();
         let violation =
             violations.find(|violation| violation.guard == GUARD && violation.subtype == MISMATCH);
@@ -295,51 +304,94 @@ fn approval_fault(
     ))
 }
 
-/// Adds violations for roles that may not make this call.
+/// Adds an entry to the safety log. Its detail `subtype` says which check failed.
+fn log_mismatch(
+    input: GuardInput<'_>,
+    subtype: &ViolationSubtype,
+    mut details: BTreeMap<String, Value>,
+    answers: &mut GuardAnswers,
+) {
+    details.insert(SUBTYPE_DETAIL.to_owned(), json!(subtype));
+    let action_taken =
+        if answers.is_enforcing() { SafetyAction::Denied } else { SafetyAction::Observed };
+    answers.safety.push(SafetyEvent {
+        timestamp: input.clock.now(),
+        kind: SafetyKind::IdentityMismatch,
+        details,
+        action_taken,
+    });
+}
+
+/// A list of roles that does not contain the role of the agent.
+struct RoleMismatch<'a> {
+    subtype: ViolationSubtype,
+    /// Who has the allowed roles, as a message says it.
+    purpose: String,
+    allowed: &'a [String],
+    location: &'a str,
+    /// The key of the definition that lists the roles.
+    key: String,
+}
+
+/// Adds violations for roles that may not make this call, and one entry to the safety log.
 fn check_roles(input: GuardInput<'_>, role: Option<&str>, answers: &mut GuardAnswers) {
     let default = input.definition.identity.as_ref().map(|identity| &*identity.default_role);
     let acts_as = role.or(default).unwrap_or(ROLE_DEFAULT);
-    let is_in = |roles: &[String]| roles.iter().any(|allowed| allowed == acts_as);
     let current = match role {
         Some(_) => format!("the role `{acts_as}`"),
         None => format!("the default role `{acts_as}`, because its client names none"),
     };
-    let correction = |key: &str| {
-        format!(
+    let mismatches = role_mismatches(input, acts_as);
+    if let Some(first) = mismatches.first() {
+        let details = BTreeMap::from([
+            ("role".to_owned(), json!(acts_as)),
+            ("allowed".to_owned(), json!(first.allowed)),
+            ("key".to_owned(), json!(first.key)),
+        ]);
+        log_mismatch(input, &first.subtype, details, answers);
+    }
+    for RoleMismatch { subtype, purpose, allowed, location, key } in mismatches {
+        let allowed = list_roles(allowed);
+        let message =
+            format!("this agent has {current}; the roles allowed {purpose} are: {allowed}");
+        let correction = format!(
             "a person can start the agent in another role (`jackline init --role ROLE` for an \
              agent client, `jackline run --role ROLE`, or `role` of `session_started`), or change \
              `{key}` or `identity.default_role`"
-        )
-    };
-    if let Some(identity) = &input.definition.identity
-        && !is_in(&identity.roles)
-    {
-        let allowed = list_roles(&identity.roles);
-        let message = format!("this agent has {current}; the roles allowed here are: {allowed}");
-        let key = "identity.roles";
-        answers.add_violation(identity_violation(
-            ViolationSubtype::Role,
-            message,
-            key.to_owned(),
-            correction(key),
-        ));
-    }
-    for tool in input.proposal.into_iter().flat_map(Proposal::tools) {
-        let roles = tool.declared.and_then(|tool| tool.roles.as_deref());
-        let Some(roles) = roles.filter(|roles| !is_in(roles)) else { continue };
-        let allowed = list_roles(roles);
-        let message = format!(
-            "this agent has {current}; the roles allowed to call `{}` are: {allowed}",
-            tool.name
         );
-        let correction = correction(&format!("tools.{}.roles", tool.name));
         answers.add_violation(identity_violation(
-            ViolationSubtype::Privileged,
+            subtype,
             message,
-            tool.name.to_owned(),
+            location.to_owned(),
             correction,
         ));
     }
+}
+
+/// Returns the lists of roles that do not contain this one: the list of the definition, and those
+/// of the tools that the call uses.
+fn role_mismatches<'a>(input: GuardInput<'a>, role: &str) -> Vec<RoleMismatch<'a>> {
+    let is_out = |roles: &[String]| roles.iter().all(|allowed| allowed != role);
+    let identity = input.definition.identity.as_ref().filter(|it| is_out(&it.roles));
+    let mut mismatches: Vec<RoleMismatch<'a>> = Vec::from_iter(identity.map(|it| RoleMismatch {
+        subtype: ViolationSubtype::Role,
+        purpose: "here".to_owned(),
+        allowed: &it.roles,
+        location: ROLES_KEY,
+        key: ROLES_KEY.to_owned(),
+    }));
+    for tool in input.proposal.into_iter().flat_map(Proposal::tools) {
+        let roles = tool.declared.and_then(|tool| tool.roles.as_deref());
+        let Some(allowed) = roles.filter(|roles| is_out(roles)) else { continue };
+        mismatches.push(RoleMismatch {
+            subtype: ViolationSubtype::Privileged,
+            purpose: format!("to call `{}`", tool.name),
+            allowed,
+            location: tool.name,
+            key: format!("tools.{}.roles", tool.name),
+        });
+    }
+    mismatches
 }
 
 /// Lists roles for a message. The intersection of two definition layers may be empty.
