@@ -45,6 +45,7 @@ pub mod words {
     pub use crate::sections::policies::text as policy;
     pub use crate::sections::progress::text as progress;
     pub use crate::sections::rules::text as rule;
+    pub use crate::sections::run::text as run_limits;
     pub use crate::sections::schemas::text as schemas;
     pub use crate::sections::shell::as_str as opaque;
     pub use crate::sections::tools::{text as tool, unknown_tools_as_str as unknown_tools};

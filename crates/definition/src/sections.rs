@@ -28,6 +28,7 @@ pub(crate) mod prices;
 pub(crate) mod progress;
 pub(crate) mod protected;
 pub(crate) mod rules;
+pub(crate) mod run;
 pub(crate) mod schemas;
 pub(crate) mod shell;
 pub(crate) mod tools;
@@ -217,6 +218,7 @@ sections! {
     io: io::IoSection,
     attempts: attempts::AttemptsSection,
     health: health::HealthSection,
+    run: run::RunSection,
     models: models::ModelsSection,
     advisor: advisor::AdvisorSection,
     identity: identity::IdentitySection,

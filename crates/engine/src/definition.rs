@@ -43,6 +43,7 @@ pub use crate::guards::sequential_dependency::{
 pub use crate::model_choice::{Advisor, ModelChoice, ModelKind, ModelOccasion, ModelProvider};
 pub use crate::models::{LongPromptPrice, ModelPrice, ModelTables};
 pub use crate::output_limits::{IoLimits, OutputLimits, ReadFileLimits, ShellOutputLimits};
+pub use crate::run_limits::RunLimits;
 
 /// The guardrails of one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,6 +92,9 @@ pub struct Definition {
     /// When a generated tool counts as good. The engine does not read it.
     #[serde(default)]
     pub health: HealthLimits,
+    /// How often a supervised run tries again.
+    #[serde(default)]
+    pub run: RunLimits,
     /// The models and agents of a supervised run, in the order in which they are tried.
     #[serde(default)]
     pub choices: Vec<ModelChoice>,
@@ -133,6 +137,7 @@ impl Default for Definition {
             io: IoLimits::default(),
             attempts: AttemptBudgets::default(),
             health: HealthLimits::default(),
+            run: RunLimits::default(),
             choices: Vec::new(),
             advisor: None,
             identity: None,

@@ -33,6 +33,7 @@ pub mod output_page;
 pub mod path;
 mod proposal;
 mod reload;
+mod run_limits;
 pub mod session;
 mod session_location;
 mod state;

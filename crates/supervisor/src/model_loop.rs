@@ -35,9 +35,6 @@ const OUTPUT_TOKENS_MAX: u32 = 16_000;
 /// How many steps an iteration has if the definition sets no limit.
 const STEPS_PER_ITERATION: u32 = 50;
 
-/// How many answers in a row may be cut off at the token limit.
-const CUT_OFF_ANSWERS_MAX: u32 = 3;
-
 /// The text for a model whose answer was cut off at the token limit.
 const CUT_OFF_TEXT: &str = "Your answer was too long and was cut off, and none of its calls ran. Continue in smaller steps.";
 
@@ -151,9 +148,8 @@ impl ModelLoop<'_> {
                 };
             if end == AnswerEnd::Length {
                 cut_off += 1;
-                if cut_off >= CUT_OFF_ANSWERS_MAX {
-                    let message =
-                        format!("{cut_off} answers in a row were cut off by their length");
+                if cut_off >= self.definition.run.cut_off_answers {
+                    let message = format!("answers in a row cut off at the token limit: {cut_off}");
                     return IterationEnd::ModelFailed(ModelError::new(
                         ModelErrorKind::ContextLength,
                         message,

@@ -306,6 +306,7 @@ fn describe(definition: &Definition, details: bool) -> Vec<String> {
     if definition.health != default.health {
         lines.push(words::health(definition.health));
     }
+    lines.extend(words::run_limits(definition.run));
     if !definition.choices.is_empty() {
         lines.push(words::models(&definition.choices));
     }

@@ -69,6 +69,7 @@ mod run_programs;
 mod run_refusals;
 mod run_support;
 mod run_terminal;
+mod run_tries;
 mod run_workers;
 mod session_events;
 mod shown_paths;

@@ -6,7 +6,7 @@ use jackline_engine::definition::{
     FeedbackTrigger, GradedLevels, IoLimits, JournalSettings, LimitPeriod, LongPromptPrice,
     LoopProfile, LoopSettings, ModelChoice, ModelKind, ModelPrice, ModelProvider, ModelTables,
     OpaquePolicy, OutputLimits, Policy, PolicyRule, PollAllowance, Prerequisite, ProgressSettings,
-    Redact, Rule, RuleEffect, RuleScope, Rules, SequentialDependency, SessionLimits,
+    Redact, Rule, RuleEffect, RuleScope, Rules, RunLimits, SequentialDependency, SessionLimits,
     ShellOutputLimits, ShellSettings, SimilarCallLevels, StrictLevels, ToolDependency, ToolPaths,
     UnknownTools,
 };
@@ -290,6 +290,12 @@ fn a_definition() -> impl Strategy<Value = Definition> {
                     retain_days: bytes,
                     ..JournalSettings::default()
                 },
+                run: RunLimits {
+                    failed_checks: cap,
+                    undone_iterations: cap,
+                    model_waits: bytes,
+                    ..RunLimits::default()
+                },
                 tools,
                 ..Definition::default()
             };
@@ -396,6 +402,9 @@ fn assert_no_looser(high: &Definition, combined: &Definition) {
         io.1.output.max_bytes <= io.0.output.max_bytes && io.1.shell.seconds <= io.0.shell.seconds
     );
     assert_eq!(io.1.output.relative_paths, io.0.output.relative_paths);
+    assert!(combined.run.undone_iterations <= high.run.undone_iterations);
+    assert!(combined.run.failed_checks <= high.run.failed_checks);
+    assert!(combined.run.model_waits <= high.run.model_waits);
     let bytes = (combined.feedback_bytes_max, high.feedback_bytes_max);
     assert!(bytes.0 == bytes.1 || (high.feedback.is_empty() && bytes.0 < bytes.1));
     if let Some(check) = &high.completion {

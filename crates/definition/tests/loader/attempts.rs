@@ -1,4 +1,4 @@
-//! Tests the errors in `attempts` and `health`.
+//! Tests the errors in `attempts`, `health` and `run`.
 
 use crate::{check, check_shapes};
 
@@ -48,6 +48,28 @@ fn the_numbers_of_health_fit_together() {
         (
             "health: { degrade_above_pct: 101 }",
             "f:1:30: `health.degrade_above_pct` can't be 101; use a number from 0 to 100",
+        ),
+    ]);
+}
+
+#[test]
+fn the_numbers_of_run_have_bounds() {
+    check(&[
+        ("run: {}", "ok"),
+        ("run: { failed_checks: 0, model_waits: 0, undone_iterations: 0 }", "ok"),
+    ]);
+    check_shapes(&[
+        (
+            "run: { model_tries: 0 }",
+            "f:1:21: `run.model_tries` can't be 0; use a number from 1 to 1000",
+        ),
+        (
+            "run: { advisor_tries: 1001 }",
+            "f:1:23: `run.advisor_tries` can't be 1001; use a number from 1 to 1000",
+        ),
+        (
+            "run: { tries: 1 }",
+            "f:1:8: unknown key `tries` in `run`; known keys: `stops_without_work`, `failed_checks`, `undone_iterations`, `cut_off_answers`, `model_tries`, `program_starts`, `model_waits`, `advisor_tries`",
         ),
     ]);
 }

@@ -8,7 +8,7 @@ use jackline_engine::definition::{
     ModelChoice, ModelKind, ModelOccasion, ModelPrice, ModelProvider, ModelTables, NamedOutput,
     Notifier, Occasion, OpaquePolicy, OutputLimits, Policy, PolicyRule, Prerequisite,
     ProgressSettings, ReadFileLimits, Redact, RepairLimits, RequiredFile, Rule, RuleEffect,
-    RuleScope, Rules, SchemaSettings, SchemaText, SequentialDependency, SessionLimits,
+    RuleScope, Rules, RunLimits, SchemaSettings, SchemaText, SequentialDependency, SessionLimits,
     ShellOutputLimits, ShellSettings, ToolDependency, ToolPaths, UnknownTools,
 };
 use jackline_engine::{ClientId, Definition, Digest, Mode, ToolKind};
@@ -92,6 +92,7 @@ io:
   shell: { seconds: 60, output_bytes: 16384 }
 attempts: { provider: 2, guardrail: 3, execution: 0, outcome: 4, ceiling: 9, pressure_after: 3, pressure_retries: 1, terminal: [no_key] }
 health: { window: 10, min_samples: 3, degrade_above_pct: 50, recover_below_pct: 20, pressure_exhausted: 3 }
+run: { stops_without_work: 2, failed_checks: 1, undone_iterations: 2, cut_off_answers: 4, model_tries: 5, program_starts: 6, model_waits: 7, advisor_tries: 1 }
 models:
   - { provider: openai-chat, model: qwen, url: 'http://127.0.0.1:8080/v1', key_env: LOCAL_KEY, window: 32768, when: [offline, sensitive], budget: 50, timeout_seconds: 90 }
   - { worker: claude, model: opus }
@@ -265,6 +266,16 @@ fn full() -> Definition {
             degrade_above_pct: 50,
             recover_below_pct: 20,
             pressure_exhausted: 3,
+        },
+        run: RunLimits {
+            stops_without_work: 2,
+            failed_checks: 1,
+            undone_iterations: 2,
+            cut_off_answers: 4,
+            model_tries: 5,
+            program_starts: 6,
+            model_waits: 7,
+            advisor_tries: 1,
         },
         choices: choices(),
         advisor: Some(advisor()),

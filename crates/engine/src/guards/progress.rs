@@ -36,9 +36,6 @@ const GUARD: GuardName = GuardName::Progress;
 /// The steps per iteration if the definition sets none.
 const STEPS_PER_ITERATION_DEFAULT: u32 = 50;
 
-/// So many iterations of a supervised run in a row may end with all programs undone.
-const UNDONE_ITERATIONS_MAX: u32 = 3;
-
 /// How long a stored name of a phase or task may be.
 const NAME_CHARS_MAX: usize = 80;
 
@@ -291,10 +288,13 @@ impl Guard for ProgressGuard {
 /// in force without the settings of this guard, because such a run would never end.
 fn decide_without_settings(input: GuardInput<'_>, answers: &mut GuardAnswers) {
     let undone = undone_iterations(input.state, input.event);
-    if input.state.paused.is_some() || undone <= UNDONE_ITERATIONS_MAX {
+    if input.state.paused.is_some() || undone <= input.definition.run.undone_iterations {
         return;
     }
-    let message = format!("no program succeeded in {undone} iterations in a row");
+    let message = match undone {
+        1 => "no program succeeded in this iteration".to_owned(),
+        _ => format!("no program succeeded in {undone} iterations in a row"),
+    };
     answers.add_violation(no_progress_violation(
         GUARD,
         ViolationSubtype::Verification,

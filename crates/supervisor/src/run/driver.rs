@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jackline_attempt::InternalOutcome;
+use jackline_engine::definition::RunLimits;
 use jackline_engine::event::{IterationEnded, PromptSource, RunFailure};
 use jackline_engine::verdict::SessionStop;
 use jackline_engine::{Decision, Payload, SessionEnded, SessionSummary, StopProposed};
@@ -28,9 +29,6 @@ use crate::run_history::RunHistory;
 use crate::run_task::RunTask;
 use crate::waiting::time_left;
 use crate::worker;
-
-/// How many times to ask a model that does not answer, if there is no fallback.
-const MODEL_TRIES_MAX: u32 = 8;
 
 /// Drives a session.
 pub(super) struct RunDriver<'a, 'h> {
@@ -242,6 +240,11 @@ impl<'a, 'h> RunDriver<'a, 'h> {
         }
     }
 
+    /// How often the run tries again, by the definition in force.
+    fn run_limits(&self) -> RunLimits {
+        self.front.definition().map(|definition| definition.run).unwrap_or_default()
+    }
+
     fn suspend(&mut self, why: &str) {
         self.suspend_reason = Some(why.to_owned());
     }
@@ -307,7 +310,7 @@ impl<'a, 'h> RunDriver<'a, 'h> {
             self.model_loop.model = connect_engine(&engine, asked)?;
         }
         let asked = self.chain.questions_used();
-        let patience = patience(MODEL_TRIES_MAX, self.chain.failures_with_fallback());
+        let patience = patience(self.run_limits().model_tries, self.chain.failures_with_fallback());
         let (chain, front) = (&mut self.chain, &mut self.front);
         let mut whom =
             EngineCall { engine: &engine, patience, spend: &mut || chain.spend_question() };

@@ -19,12 +19,6 @@ use crate::session::Record;
 use crate::state::{PauseCause, PauseState, SessionState, short_hash};
 use crate::verdict::{CompletionResult, Decision, GuardName, Violation, ViolationSubtype};
 
-/// So many stops in a row without work in between show that the agent is stuck.
-const STOPS_WITHOUT_WORK_MAX: u32 = 3;
-
-/// So many checks may fail before an advisor or another model helps.
-const FAILED_CHECKS_MAX: u32 = 3;
-
 /// How many characters of the problems the reason of the pause repeats.
 const PROBLEM_CHARS_MAX: usize = 400;
 
@@ -40,13 +34,13 @@ pub(super) fn pause_stuck_agent(
     let problem: String = problems.text().chars().take(PROBLEM_CHARS_MAX).collect();
     let message = match subtype {
         ViolationSubtype::StopEvents => format!(
-            "the agent stopped {} times and did nothing in between: {problem}",
-            input.state.turn.stops_without_work(input.state.invocations.proposed)
+            "the agent stopped {} and did nothing in between: {problem}",
+            times(input.state.turn.stops_without_work(input.state.invocations.proposed))
         ),
         ViolationSubtype::CheckNotRunnable => {
             format!("a check can't be run, and only a person can repair that: {problem}")
         }
-        _ => format!("the completion check failed {refused} times: {problem}"),
+        _ => format!("the completion check failed {}: {problem}", times(refused)),
     };
     let details = BTreeMap::from([
         ("reason".to_owned(), json!(message)),
@@ -55,6 +49,11 @@ pub(super) fn pause_stuck_agent(
     answers.add_violation(no_progress_violation(GuardName::Completion, subtype, message));
     log_no_progress(input, details, answers);
     true
+}
+
+/// Describes how often something happened.
+fn times(count: u32) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
 /// Returns why the agent of a supervised run is stuck, if it is.
@@ -72,9 +71,9 @@ fn stuck_reason(
         return was_told.then_some(ViolationSubtype::CheckNotRunnable);
     }
     let stops = state.turn.stops_without_work(state.invocations.proposed);
-    let did_nothing = stops >= STOPS_WITHOUT_WORK_MAX;
+    let did_nothing = stops >= definition.run.stops_without_work;
     let has_help = || state.advised.has_budget(definition) || state.has_next_model(definition);
-    let asks_for_help = did_nothing || state.turn.blocks >= FAILED_CHECKS_MAX;
+    let asks_for_help = did_nothing || state.turn.blocks >= definition.run.failed_checks;
     let is_stuck = is_capped || (asks_for_help && has_help());
     is_stuck.then_some(if did_nothing {
         ViolationSubtype::StopEvents

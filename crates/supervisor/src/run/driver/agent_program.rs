@@ -2,7 +2,7 @@
 
 use jackline_model::ModelErrorKind;
 
-use super::{MODEL_TRIES_MAX, RunDriver, patience};
+use super::{RunDriver, patience};
 use crate::engines::EngineSpec;
 use crate::model_loop::IterationEnd;
 use crate::run::RunError;
@@ -11,9 +11,6 @@ use crate::run_journal::RunJournal;
 use crate::transcript::transcript;
 use crate::waiting::{WaitEnd, wait_for_duration};
 use crate::worker;
-
-/// How many times to start a program that fails for an unclear reason.
-const UNCLEAR_FAILURE_TRIES_MAX: u32 = 3;
 
 impl RunDriver<'_, '_> {
     /// The label of the current engine if it is an agent program; `None` if it is a model.
@@ -62,10 +59,9 @@ impl RunDriver<'_, '_> {
             };
             failures += 1;
             let strange = matches!(error.kind, ModelErrorKind::BadAnswer | ModelErrorKind::Timeout);
-            let patience = patience(
-                if strange { UNCLEAR_FAILURE_TRIES_MAX } else { MODEL_TRIES_MAX },
-                taken_over,
-            );
+            let limits = self.run_limits();
+            let tries = if strange { limits.program_starts } else { limits.model_tries };
+            let patience = patience(tries, taken_over);
             let pause = patience.pause(failures, error.retry_after);
             let Some(pause) = pause.filter(|_| failures < patience.tries_max) else {
                 return Ok(IterationEnd::ModelFailed(error));

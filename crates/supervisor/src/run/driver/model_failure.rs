@@ -14,9 +14,6 @@ use crate::run::engine_connect::error_text;
 use crate::run_event::{RunEvent, WaitReason};
 use crate::waiting::{WaitEnd, model_pause, wait_for_duration};
 
-/// How many times in a row the run waits for a model whose limits are used up.
-const WAITS_MAX: u32 = 20;
-
 impl RunDriver<'_, '_> {
     /// Handles a model error: restart, fallback engine, pause, or end.
     pub(super) fn handle_model_error(
@@ -46,7 +43,9 @@ impl RunDriver<'_, '_> {
             return Ok(DriverFlow::Continue);
         }
         Ok(match self.next_pause(error) {
-            Some(pause) if self.model_waits < WAITS_MAX => self.wait_for_model(error, pause),
+            Some(pause) if self.model_waits < self.run_limits().model_waits => {
+                self.wait_for_model(error, pause)
+            }
             _ => {
                 self.end_without_engine();
                 DriverFlow::End

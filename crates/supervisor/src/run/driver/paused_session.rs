@@ -18,11 +18,8 @@ use crate::run::engine_connect::{connect_engine, error_text};
 use crate::run_event::{RunEvent, WaitReason};
 use crate::waiting::{WaitEnd, time_left, wait_for_person};
 
-/// How many tokens an advisor may write, and how many times an advisor is asked that does not
-/// answer.
+/// How many tokens an advisor may write.
 const ADVICE_TOKENS_MAX: u32 = 2000;
-
-const ADVICE_TRIES: u32 = 2;
 
 /// The actor id of advisors in the journal.
 const ADVISOR_ACTOR: &str = "advisor";
@@ -148,7 +145,8 @@ impl RunDriver<'_, '_> {
             Err(error) => return Some((None, Some(error.to_string()))),
         };
         let (request, schemas) = (request.clone(), Arc::default());
-        let (patience, time_left) = (patience(ADVICE_TRIES, &[]), time_left(&mut self.front));
+        let patience = patience(self.run_limits().advisor_tries, &[]);
+        let time_left = time_left(&mut self.front);
         let question = ModelQuestion { request, schemas, patience, time_left };
         let lookout = self.front.stop_signals.clone();
         let (_, asked) = ask_model(model, question, &lookout, &mut |_, _| {});
