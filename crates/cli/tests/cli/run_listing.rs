@@ -202,6 +202,7 @@ fn a_checkpoint_names_the_files_and_repeats_nothing() {
     let run = TaskDirectory::new(&world, &definition, &[("main", &script)]).run(&[]);
     assert!(stop_code(&run).starts_with("left: it waits for a person"), "{run:?}");
     let text = fs::read_to_string(world.workspace().join(".jackline/CHECKPOINT.md")).unwrap();
+    assert!(text.contains("## Reason\n- Reached iteration cap: 2/2\n"), "{text}");
     assert!(text.contains("- Files modified: 2: `n0`, `n1`\n"), "{text}");
     assert!(text.contains("- Tests run: none seen\n- Tests passing: unknown\n"), "{text}");
     let tests = text.lines().filter(|line| line.to_lowercase().contains("tests run"));

@@ -339,6 +339,7 @@ pub(super) fn one_line(text: &str, chars_max: usize) -> String {
 mod tests {
     use std::sync::Arc;
 
+    use jackline_engine::definition::{LimitKey, LimitPeriod};
     use jackline_engine::summary::TestCounts;
     use jackline_engine::verdict::{
         GuardName, SessionStop, StopDetail, ViolationClass, ViolationSubtype, ViolationType,
@@ -479,6 +480,29 @@ Session `s` is paused and waits for you.
             "## To Continue\n- Acknowledge and resume: `jackline ack s`, or delete this file to resume: `rm .jackline/CHECKPOINT.md`\n",
         ];
         assert!(parts.map(at).is_sorted());
+    }
+
+    #[test]
+    fn the_reason_of_a_checkpoint_is_the_iteration_cap() {
+        let reason = |used| {
+            let run = r#"{"event":"iteration_ended"}"#;
+            let text = rendered(ReportFile::Checkpoint, run, |summary| {
+                summary.budgets.push(BudgetSummary {
+                    key: LimitKey { dimension: LimitDimension::Iterations, tool: None },
+                    used,
+                    max: 100,
+                    per: LimitPeriod::Session,
+                    soft: false,
+                    unpriced: Vec::new(),
+                });
+            });
+            let (_, text) = text.split_once("## Reason\n").unwrap();
+            text.split_once("\n\n").unwrap().0.to_owned()
+        };
+        assert_eq!(reason(100), "- Reached iteration cap: 100/100");
+        assert_eq!(reason(101), "- Reached iteration cap: 101/100");
+        // Something else paused the session.
+        assert_eq!(reason(99), "- 5 times the same (repeat)");
     }
 
     #[test]
