@@ -23,7 +23,8 @@ const RUNS_MAX: u32 = 1_000;
 /// Where the worker program is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sandbox {
-    /// The path. By default it is searched beside the running program, then in `PATH`.
+    /// The path, from the directory of this process. By default the program is searched beside the
+    /// running one, then in `PATH`.
     pub path: Option<PathBuf>,
 }
 
@@ -125,7 +126,12 @@ impl WorkerPool {
         let path = self.state.sandbox.find().ok_or(WorkerError::Missing)?;
         // The start of an existing program is fast, so it can't be cancelled.
         let mut patience = WaitBudget::new(START_MS, ProgramCancel::default());
-        SandboxWorker::start(&path, &mut patience).map_err(|error| match error {
+        // The worker starts in `/`, where a relative path would lead elsewhere.
+        let program = if path.exists() { std::path::absolute(&path) } else { Ok(path.clone()) };
+        let worker = program
+            .map_err(WorkerStartError::Io)
+            .and_then(|program| SandboxWorker::start(&program, &mut patience));
+        worker.map_err(|error| match error {
             WorkerStartError::Io(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 WorkerError::Start { path, reason: "the file does not exist".to_owned() }
             }

@@ -493,3 +493,22 @@ fn a_person_can_repeat_a_failed_rollback() {
     assert!(!run.stderr.contains("jackline undo"), "{run:?}");
     assert_eq!(run.code, Some(0), "{run:?}");
 }
+
+#[test]
+fn a_relative_sandbox_path_begins_in_the_directory_of_the_person() {
+    let world = CliWorld::new("");
+    fs::copy(sandbox(), world.workspace().join("worker")).unwrap();
+    let run = |path: &str| {
+        let mut command = world.command(JACKLINE);
+        run_with_input(command.args(["attempt", "--sandbox", path]).arg(example()), b"")
+    };
+    for path in ["./worker", "worker"] {
+        let found = run(path);
+        assert_eq!(found.code, Some(0), "{path}: {found:?}");
+    }
+    // The message has the path as the person wrote it.
+    let missing = run("./gone");
+    assert_eq!(missing.code, Some(3), "{missing:?}");
+    let expected = "`./gone` can't be started: the file does not exist";
+    assert!(missing.stderr.contains(expected), "{missing:?}");
+}

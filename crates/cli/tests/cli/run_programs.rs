@@ -606,6 +606,16 @@ fn an_unknown_way_to_act_and_all_other_mistakes_are_reported_at_once() {
 }
 
 #[test]
+fn a_relative_sandbox_path_of_a_run_begins_in_the_directory_of_the_person() {
+    let world = CliWorld::new("");
+    let task =
+        TaskDirectory::with_programs(&world, REPORT_COMPLETION, &[("main", &[REPORT_PROGRAM])]);
+    fs::copy(crate::attempt::sandbox(), world.workspace().join("worker")).unwrap();
+    let run = task.run(&["--sandbox", "./worker"]);
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+}
+
+#[test]
 fn a_missing_sandbox_is_reported_before_anything_runs() {
     let world = CliWorld::new("");
     let task =
