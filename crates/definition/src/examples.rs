@@ -7,7 +7,6 @@ use std::sync::Arc;
 use jackline_engine::definition::{Rule, RuleScope, Rules, UnknownTools};
 use jackline_engine::expr::Expr;
 use jackline_engine::facts::{FileFact, FileKind, GitFact};
-use jackline_engine::verdict::{GuardName, ViolationType};
 use jackline_engine::{
     ActorId, Arguments, Definition, Event, EventKind, Fact, Facts, Mode, Now, Query, Session,
     SessionId, SessionLocation, Timestamp, ToolKind, ToolName, ToolProposed, observe,
@@ -149,24 +148,17 @@ impl ExampleRunner {
         let session = Session::new(Arc::clone(&self.definition), Arc::clone(&self.session_place));
         let mut facts = Facts::at(Now::wall(START_TIME));
         facts.observed = observe(&event);
-        let verdict = session.event_interpreter().with_interpreted(&event, |understood| {
+        let outcomes = session.event_interpreter().with_interpreted(&event, |understood| {
             let ask = |query: &Query| answer_query(query, &example.world);
             session.gather_facts(understood, &mut facts, ask);
-            session.decide_interpreted(understood, &facts)
+            session.rule_outcomes(understood, &facts)
         });
-        let mut violations =
-            verdict.violations.iter().filter(|violation| violation.guard == GuardName::Rules);
-        match violations.find(|violation| violation.subtype.as_str() == rule.rule.name) {
-            None => ExampleOutcome::NoMatch,
-            Some(violation) if violation.kind == ViolationType::RuleViolation => {
-                ExampleOutcome::Matches
-            }
-            Some(violation) => {
-                let reason = violation.message.split_once("can't be evaluated: ");
-                ExampleOutcome::EvaluationFailed(
-                    reason.map_or(&*violation.message, |(_, reason)| reason).to_owned(),
-                )
-            }
+        let Some((_, outcome)) = outcomes.iter().find(|(name, _)| *name == rule.rule.name) else {
+            return ExampleOutcome::NoMatch;
+        };
+        match outcome.failure() {
+            None => ExampleOutcome::Matches,
+            Some(reason) => ExampleOutcome::EvaluationFailed(reason.to_owned()),
         }
     }
 

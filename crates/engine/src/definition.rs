@@ -35,7 +35,7 @@ pub use crate::guards::loops::{
     WINDOW_MAX as LOOPS_WINDOW_MAX,
 };
 pub use crate::guards::progress::ProgressSettings;
-pub use crate::guards::rules::{Rule, RuleEffect, RuleScope, Rules};
+pub use crate::guards::rules::{Rule, RuleEffect, RuleOutcome, RuleScope, Rules};
 pub use crate::guards::schema::{NamedOutput, RepairLimits, SchemaSettings, SchemaText};
 pub use crate::guards::sequential_dependency::{
     Prerequisite, SequentialDependency, ToolDependency,

@@ -7,13 +7,14 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use crate::definition::{Definition, Mode, PolicyRule};
+use crate::definition::{Definition, Mode, PolicyRule, RuleOutcome};
 use crate::digest::Digest;
 use crate::event::{Control, ControlAction, Event, EventKind, ToolFinished, ToolProposed};
 use crate::facts::{ControlFiles, Fact, Facts, Queries, Query, ROUNDS_MAX};
 use crate::guards::limits::count_steps;
 use crate::guards::{
     FoldInput, GUARDS, GuardAnswers, GuardInput, ViolationDraft, control, feedback, protected,
+    rules,
 };
 use crate::id::CallId;
 use crate::lifecycle;
@@ -316,6 +317,16 @@ impl Session {
             lifecycle::decide(look, &mut answers);
         }
         self.build_verdict(seq, event, answers)
+    }
+
+    /// The outcomes of the rules that match a proposed call or can't be evaluated for it, by name.
+    pub fn rule_outcomes(
+        &self,
+        understood: &InterpretedEvent<'_>,
+        facts: &Facts,
+    ) -> Vec<(String, RuleOutcome)> {
+        let clock = self.state.clock.after(understood.event, facts);
+        rules::rule_outcomes(self.guard_input_for(understood, facts, &clock))
     }
 
     /// The protected files that have to be restored because of this event, with the digest of the

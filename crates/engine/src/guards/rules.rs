@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::{Guard, GuardAnswers, GuardInput, ViolationDraft, command_excerpt};
 use crate::definition::Mode;
 use crate::expr::{EvaluationError, Expr, Variable};
-use crate::facts::Queries;
+use crate::facts::{Queries, Query};
 use crate::proposal::{Proposal, ProposedRun};
 use crate::tool::ToolKind;
 use crate::verdict::{Decision, GuardName, ViolationClass, ViolationSubtype, ViolationType};
@@ -93,9 +93,7 @@ impl Guard for RuleGuard {
     fn decide(&self, input: GuardInput<'_>, answers: &mut GuardAnswers) {
         evaluate_rules(input, &mut |rule, outcome| match outcome {
             RuleOutcome::Matches(part) => add_rule_violation(input, rule, part, answers),
-            RuleOutcome::Missing(_) => {
-                add_broken_rule(rule, "the facts that it needs could not be read", answers);
-            }
+            RuleOutcome::Missing(_) => add_broken_rule(rule, FACTS_MISSING, answers),
             RuleOutcome::Broken(_) if uses_invalid_arguments(input, rule) => {
                 add_unevaluated_rule(input, rule, answers);
             }
@@ -104,12 +102,34 @@ impl Guard for RuleGuard {
     }
 }
 
-/// The result of one rule.
-enum RuleOutcome {
+/// Why a rule can't be evaluated that needs facts which the runtime could not read.
+const FACTS_MISSING: &str = "the facts that it needs could not be read";
+
+/// The outcomes of the rules that match the call or can't be evaluated for it, by name.
+pub(crate) fn rule_outcomes(input: GuardInput<'_>) -> Vec<(String, RuleOutcome)> {
+    let mut outcomes = Vec::new();
+    evaluate_rules(input, &mut |rule, outcome| outcomes.push((rule.name.clone(), outcome)));
+    outcomes
+}
+
+impl RuleOutcome {
+    /// Returns why the condition can't be evaluated, if it can't.
+    pub fn failure(&self) -> Option<&str> {
+        match self {
+            Self::Matches(_) => None,
+            Self::Missing(_) => Some(FACTS_MISSING),
+            Self::Broken(reason) => Some(reason),
+        }
+    }
+}
+
+/// The result of one rule for a call.
+#[derive(Debug)]
+pub enum RuleOutcome {
     /// The rule matches this part of the call.
     Matches(Option<String>),
     /// The rule needs facts that are missing.
-    Missing(Vec<crate::facts::Query>),
+    Missing(Vec<Query>),
     /// The condition cannot be evaluated.
     Broken(String),
 }
