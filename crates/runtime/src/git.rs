@@ -6,6 +6,8 @@
 mod moved_files;
 mod objects;
 mod prediction;
+#[cfg(test)]
+mod test_repository;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -283,8 +285,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
-    use tempfile::TempDir;
-
+    use super::test_repository::TestRepository;
     use super::*;
     use crate::bounded_child::tests::write_script;
 
@@ -293,49 +294,7 @@ mod tests {
         GitProgram { timeout_ms: 60_000, ..GitProgram::default() }
     }
 
-    struct TestRepository {
-        root: TempDir,
-    }
-
     impl TestRepository {
-        fn new() -> Self {
-            let repository = Self { root: tempfile::tempdir().unwrap() };
-            repository.git(&["init", "-q", "-b", "main"]);
-            repository
-        }
-
-        /// A repository with a commit that contains `kept` and ignores `build/`.
-        fn with_commit() -> Self {
-            let repository = Self::new();
-            repository.write("kept", "1");
-            repository.write(".gitignore", "build/\n*.log\n");
-            repository.commit();
-            repository
-        }
-
-        fn path(&self) -> PathBuf {
-            self.root.path().canonicalize().unwrap()
-        }
-
-        fn write(&self, name: &str, text: &str) {
-            let path = self.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-
-        fn commit(&self) {
-            self.git(&["add", "-A"]);
-            let who = ["-c", "user.name=t", "-c", "user.email=t@example.org"];
-            self.git(&[&who[..], &["commit", "-q", "-m", "x"]].concat());
-        }
-
-        fn git(&self, args: &[&str]) {
-            let mut command = Command::new("git");
-            command.args(args).current_dir(self.path());
-            command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
-            assert!(command.status().unwrap().success(), "{args:?}");
-        }
-
         fn status(&self) -> GitFact {
             git().status(&self.path())
         }
@@ -350,15 +309,31 @@ mod tests {
         }
     }
 
+    /// An empty repository.
+    fn empty_repository() -> TestRepository {
+        let repository = TestRepository::without_git();
+        repository.git("init -q -b main");
+        repository
+    }
+
+    /// A repository with a commit that contains `kept` and ignores `build/`.
+    fn repository_with_commit() -> TestRepository {
+        let repository = empty_repository();
+        repository.write("kept", "1");
+        repository.write(".gitignore", "build/\n*.log\n");
+        repository.commit();
+        repository
+    }
+
     fn fact(dirty: bool, untracked: bool, branch: &str) -> GitFact {
         GitFact { repository: true, dirty, untracked, branch: branch.to_owned() }
     }
 
     #[test]
     fn a_repository_reports_unsaved_files() {
-        let repository = TestRepository::new();
+        let repository = empty_repository();
         assert_eq!(repository.status(), fact(false, false, "main"));
-        let repository = TestRepository::with_commit();
+        let repository = repository_with_commit();
         assert_eq!(repository.status(), fact(false, false, "main"));
         repository.write("build/x", "ignored");
         assert_eq!(repository.status(), fact(false, false, "main"));
@@ -367,22 +342,22 @@ mod tests {
         repository.write("new", "untracked");
         assert_eq!(repository.status(), fact(true, true, "main"));
         repository.commit();
-        repository.git(&["mv", "kept", "moved"]);
+        repository.git("mv kept moved");
         assert_eq!(repository.status(), fact(true, false, "main"));
     }
 
     #[test]
     fn the_branch_is_the_one_that_is_checked_out() {
-        let repository = TestRepository::with_commit();
-        repository.git(&["checkout", "-q", "-b", "feat/grün"]);
+        let repository = repository_with_commit();
+        repository.git("checkout -q -b feat/grün");
         assert_eq!(repository.status(), fact(false, false, "feat/grün"));
-        repository.git(&["checkout", "-q", "--detach"]);
+        repository.git("checkout -q --detach");
         assert_eq!(repository.status(), fact(false, false, ""));
     }
 
     #[test]
     fn a_directory_that_is_not_there_yet_belongs_to_the_repository_around_it() {
-        let repository = TestRepository::with_commit();
+        let repository = repository_with_commit();
         let git = git();
         assert_eq!(git.status(&repository.path().join("a/b")), fact(false, false, "main"));
         assert_eq!(git.status(&repository.path().join("kept")), fact(false, false, "main"));
@@ -403,7 +378,7 @@ mod tests {
 
     #[test]
     fn looking_runs_nothing_and_changes_nothing() {
-        let repository = TestRepository::with_commit();
+        let repository = repository_with_commit();
         let marks = repository.path().join("ran");
         let script = format!("#!/bin/sh\ntouch {}\n", marks.display());
         for name in ["post-index-change", "fsmonitor"] {
@@ -412,7 +387,7 @@ mod tests {
             fs::write(&hook, &script).unwrap();
             fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
         }
-        repository.git(&["config", "core.fsmonitor", ".git/hooks/fsmonitor"]);
+        repository.git("config core.fsmonitor .git/hooks/fsmonitor");
         let index = fs::read(repository.path().join(".git/index")).unwrap();
         // Rewriting the same contents changes the time, which makes `git` want to update the index.
         repository.write("kept", "1");
@@ -455,7 +430,7 @@ mod tests {
 
     #[test]
     fn ignored_paths_are_asked_together() {
-        let repository = TestRepository::with_commit();
+        let repository = repository_with_commit();
         repository.write("build/x", "ignored");
         repository.write("sub/deep/y", "kept");
         let names = [

@@ -2,65 +2,28 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::process::Command;
-
-use tempfile::TempDir;
 
 use super::*;
 use crate::git::GitProgram;
+use crate::git::test_repository::TestRepository;
 
 const HOOK: &str = r#"{"hooks": "jackline hook gemini"}"#;
 const FILES: [&str; 2] = ["jackline.yaml", ".gemini/settings.json"];
 
-struct GitWorld {
-    root: TempDir,
+/// A repository with the branches `old`, without the guard, and `work`, with the guard.
+fn repository_with_branches() -> TestRepository {
+    let world = TestRepository::without_git();
+    world.git("init -q -b old");
+    world.write("a.txt", "1");
+    world.commit();
+    world.git("switch -q -c work");
+    world.write("jackline.yaml", "version: 1\n");
+    world.write(".gemini/settings.json", HOOK);
+    world.commit();
+    world
 }
 
-impl GitWorld {
-    fn empty() -> Self {
-        Self { root: tempfile::tempdir().unwrap() }
-    }
-
-    /// A repository with the branches `old`, without the guard, and `work`, with the guard.
-    fn with_branches() -> Self {
-        let world = Self::empty();
-        world.git("init -q -b old");
-        world.write("a.txt", "1");
-        world.commit();
-        world.git("switch -q -c work");
-        world.write("jackline.yaml", "version: 1\n");
-        world.write(".gemini/settings.json", HOOK);
-        world.commit();
-        world
-    }
-
-    fn path(&self) -> PathBuf {
-        self.root.path().canonicalize().unwrap()
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        let path = self.path().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    fn commit(&self) {
-        self.git("add -A");
-        self.git("commit -q -m x");
-    }
-
-    fn git(&self, args: &str) {
-        assert!(self.try_git(args), "{args}");
-    }
-
-    fn try_git(&self, args: &str) -> bool {
-        let mut command = Command::new("git");
-        command.args(["-c", "user.name=t", "-c", "user.email=t@example.org"]);
-        command.args(args.split(' ')).current_dir(self.path());
-        command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_SYSTEM", "/dev/null");
-        command.output().unwrap().status.success()
-    }
-
+impl TestRepository {
     fn predict_in(&self, directory: &str, change: &GitChange) -> Option<String> {
         let path = |name: &str| self.path().join(name);
         let asked = FILES.map(|name| AskedFile { name: name.to_owned(), path: path(name) });
@@ -114,7 +77,7 @@ const BOTH: &str = ".gemini/settings.json removed, jackline.yaml removed";
 
 #[test]
 fn a_move_changes_files_that_differ() {
-    let world = GitWorld::with_branches();
+    let world = repository_with_branches();
     assert_eq!(world.predict(&moved("old")).unwrap(), BOTH_KEPT);
     assert_eq!(world.predict(&discarded("HEAD~1")).unwrap(), BOTH_KEPT);
     assert_eq!(world.predict(&checked_out("old")).unwrap(), BOTH_KEPT);
@@ -134,14 +97,14 @@ fn a_move_changes_files_that_differ() {
 
 #[test]
 fn line_endings_are_no_change() {
-    let world = GitWorld::with_branches();
+    let world = repository_with_branches();
     world.write("jackline.yaml", "version: 1\r\n");
     assert_eq!(world.predict(&checked_out(".")).unwrap(), "");
 }
 
 #[test]
 fn merges_and_picked_commits_change_what_they_contain() {
-    let world = GitWorld::with_branches();
+    let world = repository_with_branches();
     let merged = |with: &str| GitChange::Merge { with: vec![with.to_owned()] };
     assert_eq!(world.predict(&merged("old")).unwrap(), "");
     world.git("switch -q -c less");
@@ -161,7 +124,7 @@ fn merges_and_picked_commits_change_what_they_contain() {
 
 #[test]
 fn stashes_patches_and_cleans_are_read() {
-    let world = GitWorld::with_branches();
+    let world = repository_with_branches();
     world.git("rm -q --cached jackline.yaml .gemini/settings.json");
     world.git("commit -q -m x");
     assert_eq!(world.predict(&stashed()).unwrap(), BOTH);
@@ -184,7 +147,7 @@ fn stashes_patches_and_cleans_are_read() {
 
 #[test]
 fn a_popped_stash_changes_what_it_contains() {
-    let world = GitWorld::with_branches();
+    let world = repository_with_branches();
     world.write("jackline.yaml", "version: 1\n# later\n");
     world.git("stash -q");
     let unstashed = GitChange::Unstash { entry: "stash@{0}".to_owned() };
@@ -195,7 +158,7 @@ fn a_popped_stash_changes_what_it_contains() {
 
 #[test]
 fn a_repository_without_commits_has_nothing_to_check_out() {
-    let world = GitWorld::empty();
+    let world = TestRepository::without_git();
     world.git("init -q -b main");
     world.write("jackline.yaml", "version: 1\n");
     assert_eq!(world.predict(&checked_out(".")).unwrap(), "");
@@ -208,7 +171,7 @@ fn a_repository_without_commits_has_nothing_to_check_out() {
 
 #[test]
 fn in_the_middle_of_a_rebase_the_commit_that_is_checked_out_counts() {
-    let world = GitWorld::with_branches();
+    let world = repository_with_branches();
     world.write("a.txt", "2");
     world.commit();
     world.git("switch -q old");
@@ -224,7 +187,7 @@ fn in_the_middle_of_a_rebase_the_commit_that_is_checked_out_counts() {
 
 #[test]
 fn another_repository_has_its_own_files() {
-    let world = GitWorld::with_branches();
+    let world = repository_with_branches();
     world.git("init -q sub");
     world.write("sub/jackline.yaml", "version: 1\n");
     for change in [checked_out("."), cleaned(&["-f", "-d", "-x", "--"])] {
@@ -247,7 +210,7 @@ fn another_repository_has_its_own_files() {
 
 #[test]
 fn settings_behind_a_link_are_what_the_client_reads() {
-    let world = GitWorld::with_branches();
+    let world = repository_with_branches();
     fs::remove_file(world.path().join(".gemini/settings.json")).unwrap();
     world.write("shared.json", HOOK);
     symlink("../shared.json", world.path().join(".gemini/settings.json")).unwrap();
@@ -258,12 +221,12 @@ fn settings_behind_a_link_are_what_the_client_reads() {
 
 #[test]
 fn a_broken_or_bare_repository_is_unknown() {
-    let world = GitWorld::empty();
+    let world = TestRepository::without_git();
     world.write("jackline.yaml", "version: 1\n");
     assert_eq!(world.predict(&checked_out(".")), None);
     world.write(".git", "gitdir: /nowhere/at/all\n");
     assert_eq!(world.predict(&checked_out(".")), None);
-    let bare = GitWorld::empty();
+    let bare = TestRepository::without_git();
     bare.git("init -q --bare");
     bare.write("jackline.yaml", "version: 1\n");
     assert_eq!(bare.predict(&checked_out(".")), None);
@@ -271,7 +234,7 @@ fn a_broken_or_bare_repository_is_unknown() {
 
 #[test]
 fn asking_runs_nothing_of_the_repository() {
-    let world = GitWorld::with_branches();
+    let world = repository_with_branches();
     let mark = world.path().join(".git/ran");
     let script = world.path().join(".git/run.sh");
     fs::write(&script, format!("#!/bin/sh\ntouch {}\ncat\n", mark.display())).unwrap();
