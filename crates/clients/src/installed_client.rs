@@ -9,18 +9,30 @@ use crate::version::ClientVersion;
 /// Why a client can't be started.
 #[derive(Debug, thiserror::Error)]
 pub enum FindClientError {
-    /// The program is not found.
+    /// The program is not in the search path.
     #[error(
-        "the client `{program}` is not found; install it with `{how}`, or add its directory to PATH (`init` and `doctor` also accept --client-program)"
+        "{title} is not installed: `{program}` is not in PATH; install it with `{how}`, or add the directory of \
+         `{program}` to PATH"
     )]
-    NotFound {
-        /// The path or name of the program.
-        program: String,
+    NotInstalled {
+        /// The name of the client for people.
+        title: &'static str,
+        /// The name of its program.
+        program: &'static str,
         /// The command that installs it.
         how: &'static str,
     },
+    /// There is no program at the path that a person named.
+    #[error("there is no program `{}`; check the path after --client-program", path.display())]
+    NoProgram {
+        /// The path.
+        path: PathBuf,
+    },
     /// It prints no version.
-    #[error("`{} --version` prints no version", program.display())]
+    #[error(
+        "`{} --version` prints no version; check that this is the program of an agent client",
+        program.display()
+    )]
     NoVersion {
         /// The program.
         program: PathBuf,
@@ -41,12 +53,16 @@ pub struct InstalledClient {
 impl InstalledClient {
     /// Finds the program at the given path, or in the search path.
     pub fn find(client: &'static Client, named: Option<&Path>) -> Result<Self, FindClientError> {
-        let wanted = named.unwrap_or(Path::new(client.id.as_str()));
-        let not_found = || FindClientError::NotFound {
-            program: wanted.display().to_string(),
-            how: client.live.install_command(),
+        let name = client.id.as_str();
+        let not_found = || match named {
+            Some(path) => FindClientError::NoProgram { path: path.to_owned() },
+            None => FindClientError::NotInstalled {
+                title: client.title,
+                program: name,
+                how: client.live.install_command(),
+            },
         };
-        let program = find_program_path(wanted).ok_or_else(not_found)?;
+        let program = find_program_path(named.unwrap_or(Path::new(name))).ok_or_else(not_found)?;
         match program::read_version(&program).as_deref().and_then(ClientVersion::parse) {
             Some(version) => Ok(Self { client, program, version }),
             None => Err(FindClientError::NoVersion { program }),
@@ -60,11 +76,13 @@ mod tests {
     use crate::claude::CLIENT;
 
     #[test]
-    fn the_error_for_a_missing_client_names_its_package() {
+    fn a_missing_program_is_named() {
         let error = InstalledClient::find(&CLIENT, Some(Path::new("/nowhere/claude")))
             .unwrap_err()
             .to_string();
-        assert!(error.contains("/nowhere/claude") && error.contains("npm install -g"), "{error}");
+        let expected =
+            "there is no program `/nowhere/claude`; check the path after --client-program";
+        assert_eq!(error, expected);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io;
 
 use anstyle::{AnsiColor, Style};
-use jackline_clients::installed_client::InstalledClient;
+use jackline_clients::installed_client::{FindClientError, InstalledClient};
 use jackline_clients::settings_file::settings_files;
 use jackline_clients::{CLIENTS, Client};
 use jackline_host::environment::find_program;
@@ -37,6 +37,13 @@ pub(crate) fn run(args: &DoctorArgs) -> ExitKind {
                 CheckStatus::Open => ExitKind::No,
                 CheckStatus::Unproven => ExitKind::Broken,
             }
+        }
+        Err(LiveError::Client(error @ FindClientError::NotInstalled { .. })) => {
+            let text = format!(
+                "there is no agent client to test: {error}, or name its program with `jackline \
+                 doctor --client-program PATH`"
+            );
+            fail(ExitKind::Usage, text)
         }
         Err(error @ LiveError::Client(_)) => fail(ExitKind::Usage, error),
         Err(error) => fail(ExitKind::Broken, error),

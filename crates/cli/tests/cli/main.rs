@@ -21,6 +21,7 @@ mod controls;
 mod crash;
 mod definition_files;
 mod disk;
+mod doctor;
 mod documents;
 mod endings;
 mod explain;
