@@ -40,12 +40,12 @@ pub(crate) mod violations;
 pub(crate) mod watch;
 
 use std::fs::File;
-use std::io::{BufReader, Read as _, Write as _};
+use std::io::{BufReader, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use jackline_definition::FILE_NAME;
 use jackline_engine::Definition;
-use jackline_host::LayerFiles;
+use jackline_host::{LayerFiles, ensure_regular};
 use jackline_journal::{FileStore, SessionEntry, StoreError, write_private};
 use jackline_runtime::definitions::find_file;
 use jackline_runtime::{SelectError, Sessions};
@@ -58,6 +58,18 @@ use crate::terminal::{current_directory, fail, load_sessions, sanitize};
 /// every directory.
 fn find_definition() -> Option<PathBuf> {
     find_file(&current_directory()).or_else(|| user_definition().filter(|file| file.is_file()))
+}
+
+/// Checks the file that a person named with `-d`, so that a wrong path is reported before anything
+/// starts.
+fn check_definition_file(named: Option<&Path>) -> Result<(), String> {
+    let Some(file) = named else { return Ok(()) };
+    ensure_regular(file).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            format!("definition `{}` not found; check the path after -d", file.display())
+        }
+        _ => format!("can't read the definition `{}`: {error}", file.display()),
+    })
 }
 
 /// What decides where there is no definition, for commands that only try something.

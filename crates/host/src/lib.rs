@@ -25,6 +25,6 @@ pub use approvals::{AgentApproval, AgentApprovals};
 pub use clock::now;
 pub use environment::{HomeError, LayerFiles, state_home};
 pub use off_switch::{OffError, OffPeriod, OffSwitch};
-pub use regular_file::read_regular;
+pub use regular_file::{ensure_regular, read_regular};
 pub use state_home::{DocumentChange, FileStateHome, MemoryStateHome, StateDocument, StateHome};
 pub use trust::{TrustGrant, TrustStore};

@@ -526,7 +526,7 @@ impl ResolvedDefinition {
 
 /// Loads a single file with its checksum, and ignores other layers.
 pub fn load_file(file: &Path) -> Result<(LoadedDefinition, Digest), DefinitionError> {
-    let source = std::fs::read(file)
+    let source = survey::read_file(file)
         .map_err(|source| DefinitionError::Unreadable { path: file.to_owned(), source })?;
     let loaded = load_source(&source, file)?;
     let checksum = survey::checksum(&source, &loaded.extended);

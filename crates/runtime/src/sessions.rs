@@ -11,6 +11,14 @@ pub enum SelectError {
     /// No session has this id or prefix.
     #[error("no session `{0}`; `jackline status --all` lists all sessions")]
     Unknown(String),
+    /// The name is the path of something that can't be a journal.
+    #[error("`{name}` is neither a session nor a journal: {source}")]
+    NotAJournal {
+        /// The name that a person gave.
+        name: String,
+        /// What it is.
+        source: std::io::Error,
+    },
     /// Several sessions have this prefix.
     #[error("several sessions begin with `{prefix}`: {}", .candidates.join(", "))]
     Ambiguous {
@@ -103,7 +111,12 @@ impl<S: Store> Sessions<S> {
         let mut matching: Vec<SessionEntry> =
             self.list()?.into_iter().filter(|entry| entry.name.starts_with(name)).collect();
         match (matching.pop(), matching.len()) {
-            (None, _) => Err(SelectError::Unknown(name.to_owned())),
+            (None, _) => Err(match jackline_host::ensure_regular(Path::new(name)) {
+                Err(source) if source.kind() == std::io::ErrorKind::InvalidInput => {
+                    SelectError::NotAJournal { name: name.to_owned(), source }
+                }
+                _ => SelectError::Unknown(name.to_owned()),
+            }),
             (Some(entry), 0) => Ok(entry),
             (Some(last), _) => {
                 let all = matching.iter().chain([&last]).take(5);

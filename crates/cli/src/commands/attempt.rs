@@ -14,6 +14,7 @@ use jackline_sandbox_host::Sandbox;
 use jackline_task::{TaskError, TaskOptions, TaskReport, load_task};
 use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 
+use super::check_definition_file;
 use super::task_file::describe_load_error;
 use crate::args::AttemptArgs;
 use crate::exit::ExitKind;
@@ -96,10 +97,7 @@ fn task_options(args: &AttemptArgs) -> Result<TaskOptions, AttemptRefusal> {
     let workspace = root.canonicalize().map_err(|error| {
         AttemptRefusal::usage(format!("can't work in `{}`: {error}", root.display()))
     })?;
-    if let Some(file) = args.definition.as_ref().filter(|file| !file.is_file()) {
-        let text = format!("definition `{}` not found; check the path after -d", file.display());
-        return Err(AttemptRefusal::usage(text));
-    }
+    check_definition_file(args.definition.as_deref()).map_err(AttemptRefusal::usage)?;
     let cancelled = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         // If this fails, a signal ends the process and the next start undoes the attempt.

@@ -1,12 +1,13 @@
 //! `jackline attest`: signs a statement about a session, so that others can check it.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use jackline_analysis::JournalAccount;
 use jackline_evidence::{DsseEnvelope, KeyError, SigningKey, Statement, WorkspaceCommit};
+use jackline_host::read_regular;
 use jackline_journal::{FileStore, create_directory, write_private};
 use jackline_runtime::commit_of;
 
@@ -20,6 +21,9 @@ use crate::terminal::{
 
 /// The name of the private key file, in `keys` of the state home.
 const PRIVATE_KEY_FILE: &str = "attest.ed25519";
+
+/// The maximum size of a key file.
+const KEY_BYTES_MAX: u64 = 64 << 10;
 
 /// The name of the public key file in the same directory.
 pub(super) const PUBLIC_KEY_FILE: &str = "attest.pub";
@@ -48,7 +52,8 @@ pub(super) fn read_key<T>(
         );
         fail(ExitKind::Usage, text)
     };
-    let text = fs::read_to_string(file).map_err(|error| unusable(&error))?;
+    let bytes = read_regular(file, KEY_BYTES_MAX).map_err(|error| unusable(&error))?;
+    let text = String::from_utf8(bytes).map_err(|error| unusable(&error))?;
     parse(&text).map_err(|error| unusable(&error))
 }
 

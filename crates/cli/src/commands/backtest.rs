@@ -22,7 +22,7 @@ use jackline_host::{HostAccess, state_home};
 use jackline_runtime::definitions::DefinitionError;
 use jackline_runtime::{AdapterTools, Definitions};
 
-use super::{DEFAULT_DEFINITION, default_definition};
+use super::{DEFAULT_DEFINITION, check_definition_file, default_definition};
 use crate::args::BacktestArgs;
 use crate::exit::ExitKind;
 use crate::terminal::{current_directory, fail, print_error, print_warning, sanitize};
@@ -195,12 +195,8 @@ fn search_locations(args: &BacktestArgs) -> Result<SearchLocations, ExitKind> {
 
 /// The named definition, else the one of this workspace, else the default; and its display name.
 fn definition(args: &BacktestArgs) -> Result<(Definition, String), ExitKind> {
-    if let Some(file) = &args.definition
-        && !file.is_file()
-    {
-        let text = format!("definition `{}` not found; check the path after -d", file.display());
-        return Err(fail(ExitKind::Usage, text));
-    }
+    check_definition_file(args.definition.as_deref())
+        .map_err(|text| fail(ExitKind::Usage, text))?;
     // Before an installation, the state home need not exist.
     let host = HostAccess::of_machine(state_home().ok().as_deref());
     let definitions = Definitions::new(args.definition.clone(), host).read_only();

@@ -19,7 +19,7 @@ use jackline_runtime::definitions::{DefinitionError, find_file};
 use jackline_runtime::{AdapterTools, Definitions, RuntimeFault};
 use serde_json::{Value, json};
 
-use super::{DEFAULT_DEFINITION, default_definition, select};
+use super::{DEFAULT_DEFINITION, check_definition_file, default_definition, select};
 use crate::args::ExplainArgs;
 use crate::exit::ExitKind;
 use crate::terminal::{
@@ -122,12 +122,8 @@ fn tools_of_clients() -> AdapterTools {
 /// user may be in one of its subdirectories.
 fn workspace_explainer(args: &ExplainArgs) -> Result<Explainer, ExitKind> {
     let store = open_store()?;
-    if let Some(file) = &args.definition
-        && !file.is_file()
-    {
-        let text = format!("definition `{}` not found; check the path after -d", file.display());
-        return Err(fail(ExitKind::Usage, text));
-    }
+    check_definition_file(args.definition.as_deref())
+        .map_err(|text| fail(ExitKind::Usage, text))?;
     let file = find_file(&current_directory());
     let workspace =
         file.as_deref().and_then(Path::parent).map_or_else(current_directory, ToOwned::to_owned);

@@ -8,10 +8,11 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use jackline_definition::yaml_file_reader::FILE_BYTES_MAX;
 use jackline_definition::{DemandStatus, EditError, LoadedDefinition, set_mode, words};
 use jackline_engine::definition::Rule;
 use jackline_engine::{Definition, Mode, nearest_name};
-use jackline_host::state_home;
+use jackline_host::{read_regular, state_home};
 use jackline_runtime::definitions::{DefinitionError, EffectiveDefinition};
 use jackline_runtime::{load_source, vouch_for};
 
@@ -58,7 +59,7 @@ fn change_mode(named: &Path, args: &ModesArgs, mode: Mode) -> Result<(), ExitKin
     // If the file is a symbolic link, its target is changed and the link stays.
     let unreadable = |source| fail(ExitKind::Usage, unreadable(named, source));
     let file = named.canonicalize().map_err(unreadable)?;
-    let bytes = fs::read(&file).map_err(unreadable)?;
+    let bytes = read_regular(&file, FILE_BYTES_MAX).map_err(unreadable)?;
     let before = load(&bytes, named)?;
     let Ok(source) = String::from_utf8(bytes) else {
         return Err(fail(ExitKind::Usage, format!("`{}` is not UTF-8", display_path(named))));

@@ -10,6 +10,7 @@ use jackline_host::{DetectedAgent, agent_above};
 use jackline_runtime::surfaces::STDIO;
 use jackline_runtime::{AnswerKind, Runtime, RuntimeAnswer};
 
+use super::check_definition_file;
 use crate::args::StdioArgs;
 use crate::exit::ExitKind;
 use crate::terminal::{
@@ -45,12 +46,8 @@ fn open_runtime(args: &StdioArgs) -> Result<(Runtime, SessionId), ExitKind> {
     let session = SessionId::parse(session)
         .map_err(|error| fail(ExitKind::Usage, format!("--session {error}")))?;
     let store = open_store()?;
-    if let Some(file) = &args.definition
-        && !file.is_file()
-    {
-        let text = format!("definition `{}` not found; check the path after -d", file.display());
-        return Err(fail(ExitKind::Usage, text));
-    }
+    check_definition_file(args.definition.as_deref())
+        .map_err(|text| fail(ExitKind::Usage, text))?;
     let definitions = machine_definitions(args.definition.clone(), &store);
     let mut runtime = Runtime::new(store, definitions, current_directory())
         .with_held_sessions()

@@ -300,7 +300,7 @@ fn a_file_without_runs_is_named_with_the_reason() {
         ("blank.jsonl", "it is empty"),
         ("other.jsonl", "unknown format: its lines are not runs"),
         ("no-such-file", "no file and no session with this name"),
-        ("/dev/null", "it is not a regular file"),
+        ("/dev/null", "it is a device; give the path of a regular file instead"),
     ] {
         let output = bench.backtest(&[name]);
         assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""), "{name}");

@@ -220,7 +220,10 @@ fn a_file_that_cannot_be_extended_is_named_with_its_position() {
             "1:11: `~/base.yaml` is not a relative path; write a path relative to the file that \
              extends it, such as ./base.yaml",
         ),
-        ("extends: [./]\n", "1:11: can't read `.`: it is not a regular file"),
+        (
+            "extends: [./]\n",
+            "1:11: can't read `.`: it is a directory; give the path of a regular file instead",
+        ),
     ] {
         let world = CliWorld::new(source);
         let expected = format!("jackline.yaml:{problem}\nerror: 1 problem in `jackline.yaml`\n");
@@ -258,7 +261,7 @@ fn a_path_that_is_not_a_regular_file_does_not_block() {
     };
     let start = r#"{"session":"s","event":"session_started"}"#;
 
-    for kind in ["pipe", "endless"] {
+    for (kind, is) in [("pipe", "a pipe"), ("endless", "a device")] {
         let world = CliWorld::new("extends: ./base.yaml\n");
         let base = world.workspace().join("base.yaml");
         match kind {
@@ -267,7 +270,9 @@ fn a_path_that_is_not_a_regular_file_does_not_block() {
         }
         let run = in_time(&world, &["check"], "");
         assert_eq!(run.code, Some(1));
-        assert!(run.stdout.contains("can't read `base.yaml`: it is not a regular file"), "{run:?}");
+        let expected =
+            format!("can't read `base.yaml`: it is {is}; give the path of a regular file");
+        assert!(run.stdout.contains(&expected), "{run:?}");
         assert_eq!(in_time(&world, &["stdio"], start).decisions(), ["deny definition"]);
     }
 
@@ -280,7 +285,7 @@ fn a_path_that_is_not_a_regular_file_does_not_block() {
     let line = r#"{"session":"s","event":"prompt_submitted","source":"human","text":"go"}"#;
     let run = in_time(&world, &["stdio"], line);
     assert!(
-        definition_feedback(&run.json_lines()[0]).contains("it is not a regular file"),
+        definition_feedback(&run.json_lines()[0]).contains("it is a pipe; give the path"),
         "{run:?}"
     );
     world.verify_and_replay("s");

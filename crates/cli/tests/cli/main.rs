@@ -52,6 +52,7 @@ mod mcp_streams;
 mod mcp_support;
 mod mcp_wrap;
 mod modes;
+mod named_files;
 mod notify;
 mod parallel_work;
 mod pauses_and_blockers;

@@ -246,8 +246,11 @@ fn a_task_that_is_not_a_regular_file_does_not_block() {
             }
             let run = run_within_20_seconds();
             assert_eq!(run.code, Some(2), "{name} {kind}: {run:?}");
-            let reason =
-                if kind == "huge" { "it has more than" } else { "it is not a regular file" };
+            let reason = match kind {
+                "pipe" => "it is a pipe; give the path of a regular file instead",
+                "endless" => "it is a device; give the path of a regular file instead",
+                _ => "it has more than",
+            };
             assert!(run.stderr.contains(&format!("{name}`: {reason}")), "{name} {kind}: {run:?}");
         }
         fs::remove_file(&path).unwrap();

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use jackline_clients::{CLIENTS, Client};
 use jackline_host::clock::now;
+use jackline_host::ensure_regular;
 
 use crate::terminal::{current_directory, load_sessions};
 
@@ -105,7 +106,10 @@ impl RecordingSearch {
     fn search_named(&mut self, place: &Path, oldest: Option<i64>) {
         let error = match fs::metadata(place) {
             Ok(metadata) if metadata.is_dir() => return self.search_directory(place, oldest, 0),
-            Ok(metadata) => return self.add_file(place, &metadata, oldest, true),
+            Ok(metadata) => match ensure_regular(place) {
+                Ok(()) => return self.add_file(place, &metadata, oldest, true),
+                Err(error) => error,
+            },
             Err(error) => error,
         };
         let session =

@@ -8,6 +8,7 @@ use jackline_runtime::Runtime;
 use jackline_workspace::{Workspace, WorkspaceLimits};
 
 use crate::args::ServeArgs;
+use crate::commands::check_definition_file;
 use crate::exit::ExitKind;
 use crate::terminal::{
     current_directory, fail, machine_definitions, open_store, print_warning, sanitize,
@@ -39,10 +40,8 @@ fn open_server(args: &ServeArgs) -> Result<ServeSetup, ExitKind> {
     let Some(path) = root.to_str().map(ToOwned::to_owned) else {
         return Err(usage(&"its path is not UTF-8"));
     };
-    if let Some(file) = args.definition.as_ref().filter(|file| !file.is_file()) {
-        let text = format!("definition `{}` not found; check the path after -d", file.display());
-        return Err(fail(ExitKind::Usage, text));
-    }
+    check_definition_file(args.definition.as_deref())
+        .map_err(|text| fail(ExitKind::Usage, text))?;
     let store = open_store()?;
     let definitions = machine_definitions(args.definition.clone(), &store);
     let mut limits = WorkspaceLimits::from_definition(super::io_limits(&definitions, &root));

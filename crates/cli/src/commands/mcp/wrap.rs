@@ -15,6 +15,7 @@ use signal_hook::consts::signal::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
 use crate::args::WrapArgs;
+use crate::commands::check_definition_file;
 use crate::exit::ExitKind;
 use crate::terminal::{current_directory, fail, machine_definitions, open_store};
 
@@ -24,12 +25,8 @@ pub(super) fn run(args: &WrapArgs) -> ExitKind {
 
 fn run_wrapped(args: &WrapArgs) -> Result<(), ExitKind> {
     let (session, parent) = super::session_ids(args.session.as_ref(), args.parent.as_ref())?;
-    if let Some(file) = &args.definition
-        && !file.is_file()
-    {
-        let text = format!("definition `{}` not found; check the path after -d", file.display());
-        return Err(fail(ExitKind::Usage, text));
-    }
+    check_definition_file(args.definition.as_deref())
+        .map_err(|text| fail(ExitKind::Usage, text))?;
     let server = wrapped_server(args)?;
     let store = open_store()?;
     let (session_directory, state_home) = (store.directory(&session), store.home().to_owned());

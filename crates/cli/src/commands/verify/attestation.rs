@@ -1,12 +1,12 @@
 //! Checks an attestation: its signature, and whether it agrees with the journal.
 
 use jackline_journal::{FileStore, SessionEntry};
-use std::fs;
 use std::path::Path;
 
 use anstyle::AnsiColor;
 use jackline_analysis::JournalAccount;
 use jackline_evidence::{DsseEnvelope, EnvelopeError, PublicKey, Statement};
+use jackline_host::read_regular;
 use jackline_runtime::{SelectError, Sessions};
 use serde_json::json;
 
@@ -19,6 +19,9 @@ use crate::terminal::{
     bold, current_directory, dim, fail, load_sessions, open_journal, print_json_line, print_line,
     sanitize, styled,
 };
+
+/// The maximum size of an attestation.
+const ATTESTATION_BYTES_MAX: u64 = 64 << 20;
 
 /// The stop code of a session that achieved its objective.
 const ACHIEVED: &str = "OBJECTIVE_ACHIEVED";
@@ -38,7 +41,7 @@ fn check_attestation(file: &Path, args: &VerifyArgs) -> Result<(Statement, Vec<S
     let bad = |error: &dyn std::fmt::Display| {
         fail(ExitKind::Usage, format!("`{}` is not an attestation: {error}", file.display()))
     };
-    let bytes = fs::read(file).map_err(|error| bad(&error))?;
+    let bytes = read_regular(file, ATTESTATION_BYTES_MAX).map_err(|error| bad(&error))?;
     let envelope = DsseEnvelope::parse(&bytes).map_err(|error| bad(&error))?;
     let payload = match envelope.open(&key) {
         Ok(payload) => payload,
@@ -52,7 +55,7 @@ fn check_attestation(file: &Path, args: &VerifyArgs) -> Result<(Statement, Vec<S
     let entry = match args.sessions.sessions.as_slice() {
         [] => match sessions.select(Some(session.as_str()), &current_directory()) {
             Ok(entry) => Some(entry),
-            Err(SelectError::Unknown(_)) => None,
+            Err(SelectError::Unknown(_) | SelectError::NotAJournal { .. }) => None,
             Err(error) => return Err(fail(ExitKind::Broken, error)),
         },
         [one] => Some(select(&sessions, Some(one))?),
