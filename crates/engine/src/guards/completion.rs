@@ -240,7 +240,8 @@ fn report_incomplete(input: GuardInput<'_>, problems: &CheckProblems, answers: &
             answers.completion = Some(CompletionResult::Unverified { reason: text });
         }
         EventKind::StopProposed(_) if turn.unrunnable_blocks > 0 && problems.is_unrunnable() => {
-            // The agent was told, and can't repair it.
+            // The agent was told, and can't repair it. This is counted, because a stop during a new run
+            // of the check clears the last text.
             log_unclean(input, problems, SafetyAction::ContinuedMonitoring, answers);
             answers.completion = Some(CompletionResult::Unverified { reason: text });
         }
