@@ -38,8 +38,10 @@ pub(crate) fn run(args: &PendingArgs) -> ExitKind {
         return ExitKind::Success;
     }
     if open.is_empty() {
-        print_line("nothing waits for a person");
-        more.into_iter().for_each(|more| print_line(dim(more)));
+        print_line(more.map_or_else(
+            || "nothing waits for a person".to_owned(),
+            |more| format!("no running session in this directory waits for you; {more}"),
+        ));
         return ExitKind::Success;
     }
     open.iter().for_each(|asked| show(asked, for_person));

@@ -59,7 +59,7 @@ fn the_question_of_a_killed_process_ages_out_and_stays_answerable() {
     child.kill().unwrap();
     child.wait().unwrap();
     let shown = world.jackline(&["pending"]).stdout;
-    assert!(shown.starts_with("nothing waits for a person\n"), "{shown}");
+    assert!(shown.starts_with("no running session in this directory waits for you; "), "{shown}");
     assert!(shown.contains("1 open question of a session whose process is gone"), "{shown}");
     let all = pending(&world, &["--all"]);
     assert_eq!((all.len(), &all[0]["left"], &all[0]["ended"]), (1, &json!(true), &json!(false)));
@@ -93,7 +93,7 @@ fn pending_lists_the_questions_of_this_project() {
         run_with_input(world.person_command().current_dir(&elsewhere).args(words), b"")
     };
     let shown = from(&["pending"]).stdout;
-    assert!(shown.starts_with("nothing waits for a person\n"), "{shown}");
+    assert!(shown.starts_with("no running session in this directory waits for you; "), "{shown}");
     assert!(
         shown.contains("1 open question in another directory: `jackline pending --all`"),
         "{shown}"

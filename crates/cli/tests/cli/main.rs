@@ -23,6 +23,7 @@ mod definition_files;
 mod disk;
 mod doctor;
 mod documents;
+mod ended_sessions;
 mod endings;
 mod explain;
 mod export;

@@ -282,7 +282,10 @@ fn a_question_of_a_proxy_is_open_only_while_the_session_is_active() {
     proxy.disconnect();
 
     let pending = output(&["pending"]);
-    assert!(pending.starts_with("nothing waits for a person\n"), "{pending}");
+    assert!(
+        pending.starts_with("no running session in this directory waits for you; "),
+        "{pending}"
+    );
     assert!(pending.contains("1 open question of an ended session"), "{pending}");
     assert_eq!(output(&["pending", "--json"]), "");
     let status = output(&["status"]);

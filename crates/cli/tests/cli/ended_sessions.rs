@@ -1,0 +1,40 @@
+//! Tests of what the commands for a person say about a session that has ended, as every session of
+//! a client without a terminal does.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::hook_support::{
+    RULES, SESSION, bash_proposed, hook_answer, payload, permission_decision, stop_payload,
+};
+use crate::support::CliWorld;
+
+/// Plays a session of Claude Code whose call needs an approval, up to its end.
+fn end_asking_session(world: &CliWorld) {
+    hook_answer(world, &payload(world, "SessionStart", json!({"source": "startup"})));
+    hook_answer(world, &payload(world, "UserPromptSubmit", json!({"prompt": "ship it"})));
+    let asked = hook_answer(world, &bash_proposed(world, "c1", "make deploy"));
+    assert_eq!(permission_decision(&asked), Some("deny"));
+    hook_answer(world, &stop_payload(world, false));
+    hook_answer(world, &payload(world, "SessionEnd", json!({"reason": "other"})));
+}
+
+fn pending_code(world: &CliWorld) -> String {
+    let listed = world.jackline(&["pending", "--all", "--json"]).json_lines();
+    listed[0]["code"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn pending_says_one_true_thing_about_an_ended_session() {
+    let world = CliWorld::new(RULES);
+    let nothing = world.jackline(&["pending"]);
+    assert_eq!(nothing.stdout, "nothing waits for a person\n");
+    end_asking_session(&world);
+    let shown = world.jackline(&["pending"]);
+    assert_eq!(
+        shown.stdout,
+        "no running session in this directory waits for you; 1 open question of an ended session: \
+         `jackline pending --all`\n"
+    );
+}
