@@ -5,6 +5,7 @@ pub(crate) mod attempt;
 pub(crate) mod attest;
 pub(crate) mod backtest;
 pub(crate) mod check;
+mod continue_session;
 pub(crate) mod control;
 pub(crate) mod doctor;
 pub(crate) mod explain;

@@ -103,6 +103,14 @@ impl SessionEntry {
         }
     }
 
+    /// The client whose agent the session guards, as its first event names it.
+    pub fn client(&self) -> Option<&str> {
+        match &self.beginning.first_event.as_ref()?.kind {
+            EventKind::SessionStarted(SessionStarted { client, .. }) => client.as_deref(),
+            _ => None,
+        }
+    }
+
     /// Whether its workspace is this canonical directory or a parent of it.
     pub fn is_workspace_of(&self, directory: &Path) -> bool {
         self.workspace().is_some_and(|workspace| directory.starts_with(workspace))

@@ -8,7 +8,7 @@ mod result_size_meta;
 pub mod serve;
 mod wrap;
 
-pub use mcp_session_gate::McpSessionOpening;
+pub use mcp_session_gate::{CLIENT_NAME, McpSessionOpening};
 pub use wrap::{
     AddressError, Encryption, ProxyError, ProxySetup, ProxyStreams, ServerAddress, ServerTarget,
     run_proxy as wrap,

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::page_tool::PAGE_TOOL;
 
 /// The client name with which sessions are started.
-const CLIENT_NAME: &str = "mcp";
+pub const CLIENT_NAME: &str = "mcp";
 
 /// The session to start.
 #[derive(Debug, Clone)]

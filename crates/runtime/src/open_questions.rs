@@ -68,6 +68,8 @@ pub struct OpenQuestion {
     pub code: String,
     /// The session that asked.
     pub session: SessionId,
+    /// The client of the session, if its first event names one.
+    pub client: Option<String>,
     /// The workspace of the session.
     pub workspace: Option<PathBuf>,
     /// The question.
@@ -155,6 +157,7 @@ pub fn list_open_questions(
         questions.extend(summary.waiting.into_iter().rev().map(|waiting| OpenQuestion {
             code: approval_code(&opened.session, waiting.seq),
             session: opened.session.clone(),
+            client: entry.client().map(ToOwned::to_owned),
             workspace: opened.place.workspace.as_ref().map(PathBuf::from),
             waiting,
             is_session_ended: ended,

@@ -1,9 +1,9 @@
 //! `jackline allow`: a person allows one call.
 
-use jackline_clients::{CLIENTS, Client};
 use jackline_engine::ControlAction;
 use jackline_runtime::open_questions::{OpenQuestion, QuestionError, find_question};
 
+use super::continue_session::how_to_continue;
 use super::person::{
     ControlRequest, check_person_args, describe_question, describe_violations, parse_duration,
     require_person,
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &AllowArgs) -> ExitKind {
             if question.is_session_ended {
                 print_line(describe_ended_session(&question));
                 print_line(dim(
-                    "the call runs when the session is resumed and tries exactly this call again",
+                    "the call runs when the session continues and tries exactly this call again",
                 ));
             } else if question.waiting.in_client {
                 print_line(dim(
@@ -43,18 +43,11 @@ pub(crate) fn run(args: &AllowArgs) -> ExitKind {
     }
 }
 
-/// The message that the session of a question has ended, with the commands that resume it.
+/// The message that the session of a question has ended, with the command that continues it.
 pub(super) fn describe_ended_session(question: &OpenQuestion) -> String {
     let session = sanitize(question.session.as_str(), 80);
-    let of_client = |client: &&Client| {
-        let command = client.resume_command?;
-        Some(format!(", or with `{command} {session}` if it was a session of {}", client.title))
-    };
-    let of_clients: String = CLIENTS.iter().filter_map(of_client).collect();
-    format!(
-        "session {session} has ended; resume it with `jackline mcp wrap --session {session}` \
-         or `jackline mcp serve --session {session}`{of_clients}"
-    )
+    let how = how_to_continue(question.client.as_deref(), &question.session);
+    format!("session {session} has ended; continue it with {how}")
 }
 
 /// Answers the question with an approval code.

@@ -38,3 +38,30 @@ fn pending_says_one_true_thing_about_an_ended_session() {
          `jackline pending --all`\n"
     );
 }
+
+#[test]
+fn an_answer_names_only_the_command_of_the_client() {
+    for answer in ["allow", "refuse"] {
+        let world = CliWorld::new(RULES);
+        end_asking_session(&world);
+        let run = world.jackline(&[answer, &pending_code(&world)]);
+        assert_eq!(run.code, Some(0), "{run:?}");
+        let expected =
+            format!("session {SESSION} has ended; continue it with `claude --resume {SESSION}`\n");
+        assert!(run.stdout.contains(&expected), "{run:?}");
+        assert!(!run.stdout.contains("mcp"), "{run:?}");
+        world.verify_and_replay(SESSION);
+    }
+    // A program of the user has no command that we know.
+    let world = CliWorld::new(RULES);
+    let events = [
+        json!({"event": "session_started", "session": "s"}),
+        json!({"event": "tool_proposed", "session": "s", "call": "c1", "tool": "Bash",
+            "args": {"command": "make deploy"}}),
+        json!({"event": "session_ended", "session": "s"}),
+    ];
+    world.stdio(&events.map(|event| event.to_string()));
+    let run = world.jackline(&["allow", &pending_code(&world)]);
+    let expected = "session s has ended; continue it with the program that started it\n";
+    assert!(run.stdout.contains(expected), "{run:?}");
+}

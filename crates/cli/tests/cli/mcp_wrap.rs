@@ -304,7 +304,7 @@ fn a_question_of_a_proxy_is_open_only_while_the_session_is_active() {
     proxy.disconnect();
     let allowed = world.jackline(&["allow", question["code"].as_str().unwrap()]);
     assert_eq!(allowed.code, Some(0));
-    for fragment in ["session teller has ended", "--session teller`", "when the session is resumed"]
+    for fragment in ["session teller has ended", "--session teller`", "when the session continues"]
     {
         assert!(allowed.stdout.contains(fragment), "{}", allowed.stdout);
     }
