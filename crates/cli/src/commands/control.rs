@@ -12,6 +12,7 @@ use jackline_runtime::{Sessions, load_session};
 use jackline_supervisor::{RUN_SESSION_PREFIX, RunRecord};
 use serde_json::json;
 
+use super::continue_session::how_to_continue;
 use super::person::{
     ControlRequest, check_person_args, check_text_length, describe_violations, require_person,
 };
@@ -165,9 +166,9 @@ fn send(store: &FileStore, request: ControlRequest<'_>, as_json: bool) -> ExitKi
         return if done { ExitKind::Success } else { ExitKind::No };
     }
     let name = sanitize(session.as_str(), 60);
-    let now = session_summary(store, &session);
+    let now = controlled_session(store, &session);
     if !done {
-        let problems = match now.as_ref().and_then(|now| describe_end(now, &session)) {
+        let problems = match now.as_ref().and_then(|now| describe_end(action, now, &session)) {
             // The corrections are for running sessions, so they do not help here.
             Some((ended, reopen)) => {
                 let messages: Vec<_> =
@@ -191,11 +192,21 @@ fn send(store: &FileStore, request: ControlRequest<'_>, as_json: bool) -> ExitKi
     ExitKind::Success
 }
 
+/// A session after a control.
+pub(super) struct ControlledSession {
+    summary: SessionSummary,
+    client: Option<String>,
+}
+
 /// The state of a session after a control; `None` if it can't be read. `status` shows that error.
-pub(super) fn session_summary(store: &FileStore, session: &SessionId) -> Option<SessionSummary> {
+pub(super) fn controlled_session(
+    store: &FileStore,
+    session: &SessionId,
+) -> Option<ControlledSession> {
     let sessions = Sessions::new(store.clone());
     let entry = sessions.select(Some(session.as_str()), &current_directory()).ok()?;
-    load_session(store, &entry).ok().map(|session| session.summary())
+    let summary = load_session(store, &entry).ok()?.summary();
+    Some(ControlledSession { summary, client: entry.client().map(ToOwned::to_owned) })
 }
 
 /// The name of the command for an action.
@@ -215,15 +226,15 @@ pub(super) fn describe_outcome(
     action: ControlAction,
     session: &SessionId,
     verdict: &Verdict,
-    now: Option<&SessionSummary>,
+    now: Option<&ControlledSession>,
 ) -> (String, String) {
     let (result, next) =
         if verdict.safety.iter().any(|it| it.action_taken == SafetyAction::StillPaused) {
-            still_paused_texts(action, now)
+            still_paused_texts(action, now.map(|now| &now.summary))
         } else {
             action_texts(action)
         };
-    match now.and_then(|now| describe_end(now, session)) {
+    match now.and_then(|now| describe_end(action, now, session)) {
         Some((ended, reopen)) => {
             (format!("{ended}; {}", ended_action_text(action, result, is_run(session))), reopen)
         }
@@ -235,14 +246,24 @@ fn is_run(session: &SessionId) -> bool {
     session.as_str().starts_with(RUN_SESSION_PREFIX)
 }
 
-/// The message that a session has ended, and how to reopen it; `None` if it has not ended.
-fn describe_end(now: &SessionSummary, session: &SessionId) -> Option<(String, String)> {
-    let stop = now.stop.as_ref().filter(|_| now.phase == SessionPhase::Ended)?;
+/// The message that a session has ended, and the next step; `None` if it has not ended.
+fn describe_end(
+    action: ControlAction,
+    now: &ControlledSession,
+    session: &SessionId,
+) -> Option<(String, String)> {
+    let summary = &now.summary;
+    let stop = summary.stop.as_ref().filter(|_| summary.phase == SessionPhase::Ended)?;
+    let ended = format!("has ended ({})", StatusLabel::of_stop(stop));
+    // A reload needs no other control: the definition waits until the session continues.
+    if action == ControlAction::Reload && !is_run(session) {
+        let how = how_to_continue(now.client.as_deref(), session);
+        return Some((ended, format!("continue it with {how}")));
+    }
     let name = sanitize(session.as_str(), 60);
     let resume = format!(", then resume it with `jackline run --resume {name}`");
     let resume = if is_run(session) { resume } else { String::new() };
-    let reopen = format!("reopen it with `jackline reset {name}`{resume}");
-    Some((format!("has ended ({})", StatusLabel::of_stop(stop)), reopen))
+    Some((ended, format!("reopen it with `jackline reset {name}`{resume}")))
 }
 
 /// The result of a control for a session that has ended. The control does not continue it, but the

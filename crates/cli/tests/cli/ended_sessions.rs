@@ -65,3 +65,31 @@ fn an_answer_names_only_the_command_of_the_client() {
     let expected = "session s has ended; continue it with the program that started it\n";
     assert!(run.stdout.contains(expected), "{run:?}");
 }
+
+#[test]
+fn a_reload_of_an_ended_session_needs_no_reset() {
+    let world = CliWorld::new(RULES);
+    end_asking_session(&world);
+    let continued = format!("continue it with `claude --resume {SESSION}`\n");
+    let same = world.jackline(&["reload", SESSION]);
+    assert_eq!(same.code, Some(1), "{same:?}");
+    assert!(same.stderr.contains("already uses the current definition"), "{same:?}");
+    assert!(same.stderr.ends_with(&continued), "{same:?}");
+
+    let relaxed = RULES.replace("ask: A person", "warn: A person").replace("{ ask:", "{ warn:");
+    fs::write(world.workspace().join("jackline.yaml"), relaxed).unwrap();
+    let reload = world.jackline(&["reload", SESSION]);
+    assert_eq!(reload.code, Some(0), "{reload:?}");
+    assert!(reload.stdout.contains("it uses the current definition"), "{reload:?}");
+    assert!(reload.stdout.ends_with(&continued), "{reload:?}");
+    for run in [&same, &reload] {
+        assert!(!format!("{}{}", run.stdout, run.stderr).contains("reset"), "{run:?}");
+    }
+    // The advice is enough: the continued session works under the new definition.
+    hook_answer(&world, &payload(&world, "SessionStart", json!({"source": "resume"})));
+    hook_answer(&world, &payload(&world, "UserPromptSubmit", json!({"prompt": "go on"})));
+    let again = hook_answer(&world, &bash_proposed(&world, "c2", "make deploy"));
+    assert_ne!(permission_decision(&again), Some("deny"), "{again}");
+    assert_ne!(again, Value::Null, "the rule warns now");
+    world.verify_and_replay(SESSION);
+}

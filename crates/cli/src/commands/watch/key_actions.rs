@@ -3,7 +3,7 @@
 use jackline_engine::{ControlAction, SessionId, Verdict};
 use jackline_journal::FileStore;
 
-use super::super::control::{describe_outcome, session_summary};
+use super::super::control::{controlled_session, describe_outcome};
 use super::super::person::{ControlRequest, agent_refusal, describe_violations};
 use super::app::KeyAction;
 use super::text::clean;
@@ -18,7 +18,7 @@ pub(super) fn perform_action(
     match wanted {
         KeyAction::Control(session, action) => {
             let verdict = send_control(store, session, *action, None, by)?;
-            let now = session_summary(store, session);
+            let now = controlled_session(store, session);
             let (result, next) = describe_outcome(*action, session, &verdict, now.as_ref());
             Ok(format!("session `{}` {result}; {next}", clean(session.as_str())))
         }
