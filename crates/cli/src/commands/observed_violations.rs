@@ -23,10 +23,46 @@ const NAMED_MAX: usize = 3;
 pub(crate) struct ObservedViolations {
     denied: u64,
     asked: u64,
+    /// How many of these calls ran only because a person had switched the guard off.
+    while_off: u64,
     /// How many violations each rule or guard observed.
     counts: BTreeMap<(ObservedSource, String), u64>,
     /// The number of counted records, if not all were counted.
     records_limit: Option<u64>,
+}
+
+/// What decides how a person enforces the violations of a session.
+pub(crate) struct EnforcementContext<'a> {
+    /// The session, as a person names it.
+    pub(crate) session: &'a str,
+    /// The definition of the session.
+    pub(crate) definition: &'a Definition,
+    /// The session's definition file as it is now, if it loads.
+    pub(crate) current: Option<&'a Definition>,
+    /// Whether the guard is off in the session's workspace now.
+    pub(crate) is_off: bool,
+}
+
+impl EnforcementContext<'_> {
+    /// Whether the session enforces a rule by now, after a reload.
+    fn is_enforced_in_session(&self, source: ObservedSource, name: &str) -> bool {
+        source == ObservedSource::Rule && is_rule_enforced(self.definition, name)
+    }
+
+    /// Whether the file already enforces what the session only observes.
+    fn is_enforced_in_file(&self, source: ObservedSource, name: &str) -> bool {
+        let Some(current) = self.current else { return false };
+        match source {
+            ObservedSource::Rule => is_rule_enforced(current, name),
+            ObservedSource::Guard => {
+                self.definition.mode == Mode::Observe && current.mode == Mode::Enforce
+            }
+        }
+    }
+}
+
+fn is_rule_enforced(definition: &Definition, name: &str) -> bool {
+    definition.rules.iter().any(|rule| rule.name == name && rule.mode == Mode::Enforce)
 }
 
 /// The origin of an observed violation.
@@ -82,10 +118,11 @@ impl ObservedViolations {
             *self.counts.entry((source, name.to_owned())).or_default() += 1;
         }
         match strongest {
-            None => {}
+            None => return Ok(()),
             Some(Decision::Ask) => self.asked += 1,
             Some(_) => self.denied += 1,
         }
+        self.while_off += u64::from(record.facts.is_off());
         Ok(())
     }
 
@@ -105,18 +142,25 @@ impl ObservedViolations {
         json!({
             "would_deny": self.denied,
             "would_ask": self.asked,
+            "while_off": self.while_off,
             "by": self.names_by_count().into_iter().map(by).collect::<serde_json::Map<_, _>>(),
             "of_last_records": self.records_limit,
         })
     }
 
     /// The rows of `status`; empty if nothing was observed.
-    pub(crate) fn rows(&self, mode: Mode) -> Vec<(&'static str, String)> {
+    pub(crate) fn rows(&self, context: &EnforcementContext<'_>) -> Vec<(&'static str, String)> {
         let named = self.names_by_count();
         let Some((source, most, _)) = named.first() else { return Vec::new() };
-        let of_last = self.records_limit.map_or_else(String::new, |records| {
-            format!(" {}", dim(format!("(in the last {records} records)")))
-        });
+        let remarks = [
+            (self.while_off > 0).then(|| format!("{} while the guard was off", self.while_off)),
+            self.records_limit.map(|records| format!("in the last {records} records")),
+        ];
+        let remarks: Vec<String> = remarks.into_iter().flatten().collect();
+        let remarks = match remarks.as_slice() {
+            [] => String::new(),
+            remarks => format!(" {}", dim(format!("({})", remarks.join("; ")))),
+        };
         let listed: Vec<String> = named
             .iter()
             .take(NAMED_MAX)
@@ -124,24 +168,44 @@ impl ObservedViolations {
             .collect();
         let more = named.len().saturating_sub(NAMED_MAX);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let enforce = match source {
-            ObservedSource::Rule => {
-                format!("`jackline enforce {}`, or all with `jackline enforce`", sanitize(most, 60))
-            }
-            // In a definition that enforces, an observed guard has its own mode.
-            ObservedSource::Guard if mode == Mode::Enforce => {
-                "`loops: {}` in `jackline.yaml`".to_owned()
-            }
-            ObservedSource::Guard => "`jackline enforce`".to_owned(),
-        };
         vec![
             (
                 "observed",
-                format!("would have been denied: {}, asked: {}{of_last}", self.denied, self.asked),
+                format!("would have been denied: {}, asked: {}{remarks}", self.denied, self.asked),
             ),
             ("mostly by", format!("{}{more}", listed.join(", "))),
-            ("to enforce", enforce),
+            ("to enforce", self.how_to_enforce(*source, most, context)),
         ]
+    }
+
+    /// What a person has to do to enforce the rule or guard with the most violations.
+    fn how_to_enforce(
+        &self,
+        source: ObservedSource,
+        name: &str,
+        context: &EnforcementContext<'_>,
+    ) -> String {
+        let was_always_off = self.while_off == self.denied + self.asked;
+        match source {
+            _ if was_always_off && context.is_off => "`jackline on`".to_owned(),
+            _ if was_always_off => "nothing to do: the guard is on again".to_owned(),
+            _ if context.is_enforced_in_session(source, name) => {
+                "nothing to do: the session enforces this rule now".to_owned()
+            }
+            _ if context.is_enforced_in_file(source, name) => format!(
+                "the definition enforces now, but this session keeps the mode it started with: \
+                 `jackline reload {}`, or start a new session",
+                sanitize(context.session, 60)
+            ),
+            ObservedSource::Rule => {
+                format!("`jackline enforce {}`, or all with `jackline enforce`", sanitize(name, 60))
+            }
+            // In a definition that enforces, an observed guard has its own mode.
+            ObservedSource::Guard if context.definition.mode == Mode::Enforce => {
+                "`loops: {}` in `jackline.yaml`".to_owned()
+            }
+            ObservedSource::Guard => "`jackline enforce`".to_owned(),
+        }
     }
 }
 

@@ -30,11 +30,13 @@ use jackline_runtime::{SAFETY_LOG, SelectError, Sessions, load_session, was_left
 use jackline_supervisor::RUN_SESSION_PREFIX;
 use serde_json::json;
 
-use self::definition_in_force::{describe_missing_trust, show_definition_without_session};
+use self::definition_in_force::{
+    current_definition, describe_missing_trust, show_definition_without_session,
+};
 pub(super) use self::loops::{LoopStatus, current_loops, previous_loop};
 use self::manifest::manifest;
 use super::log::describe_note;
-use super::observed_violations::ObservedViolations;
+use super::observed_violations::{EnforcementContext, ObservedViolations};
 use super::pending::describe_ended_questions;
 use super::person::{CODE_IS_FOR_PERSON, describe_off, describe_question};
 use super::select;
@@ -96,7 +98,7 @@ pub(crate) fn run(args: &StatusArgs) -> ExitKind {
             let gone = was_left_by_process(&entry, &session.summary())
                 .then(|| ("process", MISSING_PROCESS.to_owned()));
             let kin = left.into_iter().chain(gone).chain(parent).chain(parts);
-            show(opened, &session, &trial, kin);
+            show(&store, opened, &session, &trial, kin);
             print_recent_faults(&entry);
             ExitKind::Success
         }
@@ -246,6 +248,7 @@ fn question_rows(opened: &OpeningRecord, summary: &SessionSummary) -> Vec<(&'sta
 }
 
 fn show(
+    store: &FileStore,
     opened: &OpeningRecord,
     session: &Session,
     trial: &ObservedViolations,
@@ -341,7 +344,7 @@ fn show(
     if let Some(advisor) = summary.advisor {
         row("advisor", format!("asked {} of {} times", advisor.used, advisor.budget));
     }
-    for (name, value) in trial.rows(definition.mode) {
+    for (name, value) in observed_rows(store, opened, session, trial) {
         row(name, value);
     }
     for (call, tool) in &summary.in_flight {
@@ -351,6 +354,21 @@ fn show(
     row("epoch", format!("{} {}", summary.epoch, dim("(number of changes of the workspace)")));
     row("records", (summary.seq + 1).to_string());
     print_table(&rows);
+}
+
+/// The rows for violations that were only observed.
+fn observed_rows(
+    store: &FileStore,
+    opened: &OpeningRecord,
+    session: &Session,
+    trial: &ObservedViolations,
+) -> Vec<(&'static str, String)> {
+    trial.rows(&EnforcementContext {
+        session: opened.session.as_str(),
+        definition: session.definition(),
+        current: current_definition(store, session).as_ref(),
+        is_off: off_in_workspace(opened).is_some(),
+    })
 }
 
 /// The number of the turn and its result.

@@ -203,7 +203,7 @@ s1 running
     assert_eq!(
         status,
         json!({"session": "s1", "workspace": world.workspace(), "modified": null,
-        "on_trial": {"would_deny": 0, "would_ask": 0, "by": {}, "of_last_records": null},
+        "on_trial": {"would_deny": 0, "would_ask": 0, "while_off": 0, "by": {}, "of_last_records": null},
         "definition": {"name": "acme/coder", "checksum": CHECKSUM, "mode": "enforce"},
         "safety": {"iteration_count": 0, "max_iterations": null, "consecutive_failures": 0,
             "max_consecutive_failures": null,

@@ -302,7 +302,7 @@ fn observed_denials_are_counted_and_marked() {
     let json = world.jackline(&["status", "--json"]).json_lines().remove(0);
     assert_eq!(
         json["on_trial"],
-        serde_json::json!({"would_deny": 4, "would_ask": 1, "of_last_records": null,
+        serde_json::json!({"would_deny": 4, "would_ask": 1, "while_off": 0, "of_last_records": null,
             "by": {"no-make": 3, "careful": 1, "git/push-force": 1}})
     );
     let log = world.jackline(&["log", "--objections"]).stdout;
@@ -322,4 +322,48 @@ fn status_shows_no_observed_denials_if_there_are_none() {
     world.stdio(&[r#"{"event":"session_started","session":"s"}"#]);
     let status = world.jackline(&["status"]).stdout;
     assert!(!status.contains("observed"), "{status}");
+}
+
+#[test]
+fn a_session_that_only_observes_keeps_its_mode_until_it_is_reloaded() {
+    let world = CliWorld::new(&format!("mode: observe\n{RULES}"));
+    let deploy = |call: &str| {
+        format!(
+            r#"{{"event":"tool_proposed","session":"s","call":"{call}","tool":"Bash","args":{{"command":"deploy"}}}}"#
+        )
+    };
+    world.stdio(&[deploy("c1")]);
+    let status = || world.jackline(&["status", "s"]).stdout;
+    assert!(status().contains("  to enforce  `jackline enforce no-deploy`"), "{}", status());
+    let finished = r#"{"event":"tool_finished","session":"s","call":"c1","status":"ok"}"#;
+    world.stdio(&[finished]);
+    assert_eq!(world.jackline(&["enforce"]).code, Some(0));
+    let row = "  to enforce  the definition enforces now, but this session keeps the mode it \
+               started with: `jackline reload s`, or start a new session\n";
+    assert!(status().contains(row), "{}", status());
+    assert_eq!(world.stdio(&[deploy("c2")]).json_lines()[0]["enforced"], false);
+    world.stdio(&[finished.replace("c1", "c2")]);
+    // The advice is enough.
+    let reload = world.jackline(&["reload", "s"]);
+    assert_eq!(reload.code, Some(0), "{reload:?}");
+    let row = "  to enforce  nothing to do: the session enforces this rule now\n";
+    assert!(status().contains(row), "{}", status());
+    assert_eq!(world.stdio(&[deploy("c3")]).json_lines()[0]["enforced"], true);
+    world.verify_and_replay("s");
+}
+
+#[test]
+fn calls_that_ran_while_the_guard_was_off_need_no_other_mode() {
+    let world = CliWorld::new(RULES);
+    assert_eq!(world.jackline(&["off", "--why", "urgent"]).code, Some(0));
+    let deploy = r#"{"event":"tool_proposed","session":"s","call":"c1","tool":"Bash","args":{"command":"deploy"}}"#;
+    assert_eq!(world.stdio(&[deploy]).json_lines()[0]["enforced"], false);
+    let status = || world.jackline(&["status", "s"]).stdout;
+    let row = "  observed    would have been denied: 1, asked: 0 (1 while the guard was off)\n";
+    assert!(status().contains(row), "{}", status());
+    assert!(status().contains("  to enforce  `jackline on`\n"), "{}", status());
+    assert_eq!(world.jackline(&["on"]).code, Some(0));
+    let row = "  to enforce  nothing to do: the guard is on again\n";
+    assert!(status().contains(row), "{}", status());
+    assert!(!status().contains("jackline enforce"), "{}", status());
 }

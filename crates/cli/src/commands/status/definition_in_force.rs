@@ -1,10 +1,10 @@
 //! What `status` says about a definition: which one is in force where no session has worked yet,
 //! and which of its checks wait for a person's trust.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jackline_definition::words;
-use jackline_engine::Definition;
+use jackline_engine::{Definition, Session};
 use jackline_journal::{FileStore, OpeningRecord};
 use jackline_runtime::definitions::EffectiveDefinition;
 
@@ -19,6 +19,15 @@ const TEXT_MAX: usize = 160;
 /// The definition that a new session in a directory would have.
 fn definition_for_new_session(store: &FileStore, directory: &Path) -> Option<EffectiveDefinition> {
     machine_definitions(None, store).read_only().effective(None, directory).ok()
+}
+
+/// The definition of a session as its file is now: what a reload would give the session.
+pub(super) fn current_definition(store: &FileStore, session: &Session) -> Option<Definition> {
+    let location = session.location();
+    let file = Path::new(location.definition.first()?);
+    let workspace = location.workspace.as_deref().map_or_else(current_directory, PathBuf::from);
+    let definitions = machine_definitions(None, store).read_only();
+    Some(definitions.effective(Some(file), &workspace).ok()?.combined.definition)
 }
 
 /// Shows the definition for the first session of this directory.
