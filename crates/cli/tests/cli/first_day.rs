@@ -66,6 +66,22 @@ fn the_next_steps_of_every_scope_work() {
     }
 }
 
+/// `jackline enforce` changes one word, so the comment above it must describe both modes.
+#[test]
+fn the_comment_above_the_mode_stays_true_when_the_mode_changes() {
+    let project = InitProject::in_git();
+    assert_eq!(run_as_person(&project, "init claude --yes --no-canary").code, Some(0));
+    let observing = project.read("jackline.yaml");
+    assert_eq!(run_as_person(&project, "enforce").code, Some(0));
+    let enforcing = project.read("jackline.yaml");
+    assert_eq!(enforcing, observing.replace("\nmode: observe\n", "\nmode: enforce\n"));
+    let (comment, _) = enforcing.split_once("\nmode: ").unwrap();
+    let (_, comment) = comment.rsplit_once("\n\n").unwrap();
+    for part in ["# enforce: a call that", "# observe: every call", "`jackline enforce`"] {
+        assert!(comment.contains(part), "{part}: {comment}");
+    }
+}
+
 #[test]
 fn the_next_steps_of_an_enforcing_definition_say_what_holds() {
     let project = InitProject::in_git();

@@ -8,7 +8,8 @@ const NAME_PART_CHARS_MAX: usize = 64;
 /// The definition for a directory, or for all projects of the user.
 ///
 /// It starts in mode `observe`: decisions are recorded and nothing is denied, until a person has
-/// seen what would have been denied. It has a name of its own, because a person approves agents for
+/// seen what would have been denied. The comment above the mode describes both modes, because
+/// `jackline enforce` changes only the word. The definition has a name of its own, because a person approves agents for
 /// the name of a definition.
 pub(crate) fn definition_text(project: Option<&Path>) -> String {
     let (place, name) = match project {
@@ -28,9 +29,10 @@ name: local/{name}
 # or ask a person about them. They limit nothing else.
 extends: [coding-agent]
 
-# observe: every call is decided and recorded, and nothing is denied, except changes of the guard's
-# own files. `jackline status` and `jackline log --objections` show what would have been denied.
-# To start denying, run `jackline enforce`, or write `enforce` here.
+# enforce: a call that breaks a rule does not run.
+# observe: every call is decided and recorded, and runs, except a call that would remove the guard
+# itself. `jackline status` and `jackline log --objections` show what would have been denied.
+# `jackline enforce` and `jackline observe` change the mode.
 mode: observe
 
 # A rule of your own (docs/guide/write-a-rule.md):
