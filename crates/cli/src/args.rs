@@ -428,6 +428,12 @@ pub(crate) struct ModesArgs {
 }
 
 #[derive(Args)]
+#[command(
+    after_help = "Before the first session of this workspace, it shows the definition that a new session would \
+have, and how a session begins. --json then prints {\"session\": null}.\n\n\
+Exit codes: 0 success, also without a session; 2 wrong usage, such as a session that does not exist; \
+3 the guard itself is broken."
+)]
 pub(crate) struct StatusArgs {
     /// An id, a unique prefix, or a journal file [default: the latest session of this workspace]
     pub(crate) session: Option<String>,
@@ -479,7 +485,10 @@ pub(crate) struct ViolationsArgs {
 #[derive(Args)]
 #[command(
     after_help = "Records that say nothing new are not listed: token usage, and results of calls that \
-succeeded without any remark. --all lists them too. --json always prints every record."
+succeeded without any remark. --all lists them too. --json always prints every record.\n\n\
+Before the first session of this workspace, the log is empty: the exit code is 0, and --json prints no line. \
+A session that does not exist is wrong usage.\n\n\
+Exit codes: 0 success; 2 wrong usage; 3 the guard itself is broken."
 )]
 pub(crate) struct LogArgs {
     /// An id, a unique prefix, or a journal file [default: the latest session of this workspace]

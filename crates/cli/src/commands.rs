@@ -53,7 +53,7 @@ use jackline_runtime::{SelectError, Sessions};
 
 use crate::args::SessionsArgs;
 use crate::exit::ExitKind;
-use crate::terminal::{current_directory, fail, load_sessions, sanitize};
+use crate::terminal::{current_directory, fail, load_sessions, print_line, sanitize};
 
 /// The definition of this directory: that of the repository, else the user's own, which applies in
 /// every directory.
@@ -116,6 +116,30 @@ fn select(sessions: &Sessions<FileStore>, name: Option<&str>) -> Result<SessionE
         SelectError::Store(_) => fail(ExitKind::Broken, error),
         _ => fail(ExitKind::Usage, error),
     })
+}
+
+/// Selects the session like [`select`], for commands that only show something; `None` if no name is
+/// given and no session has worked here yet. That is no wrong usage.
+fn select_if_any(
+    sessions: &Sessions<FileStore>,
+    name: Option<&str>,
+) -> Result<Option<SessionEntry>, ExitKind> {
+    if name.is_none()
+        && let Err(SelectError::NoneHere(_)) = sessions.select(None, &current_directory())
+    {
+        return Ok(None);
+    }
+    select(sessions, name).map(Some)
+}
+
+/// Prints that no session has worked here yet, and how one begins.
+fn print_no_session(sessions: &Sessions<FileStore>) {
+    let elsewhere = sessions.list().is_ok_and(|all| !all.is_empty());
+    let elsewhere = if elsewhere { "; `jackline status --all` lists those elsewhere" } else { "" };
+    print_line(format!(
+        "no session has worked here yet; one begins when an agent starts here, for example `claude` \
+         after `jackline init claude`{elsewhere}"
+    ));
 }
 
 /// Runs a command for every selected session, and returns the worst exit code.

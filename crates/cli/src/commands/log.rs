@@ -16,8 +16,8 @@ use jackline_journal::{
     EventRecord, JournalLine, JournalNote, JournalView, StoreError, parse_record,
 };
 
-use super::select;
 use super::status::describe_constraint;
+use super::{print_no_session, select_if_any};
 use crate::args::LogArgs;
 use crate::exit::ExitKind;
 use crate::status_label::StatusLabel;
@@ -30,8 +30,18 @@ use crate::terminal::{
 const RECORDS_DEFAULT: usize = 50;
 
 pub(crate) fn run(args: &LogArgs) -> ExitKind {
-    let entry = match load_sessions().and_then(|(_, s)| select(&s, args.session.as_deref())) {
-        Ok(entry) => entry,
+    let sessions = match load_sessions() {
+        Ok((_, sessions)) => sessions,
+        Err(exit) => return exit,
+    };
+    let entry = match select_if_any(&sessions, args.session.as_deref()) {
+        Ok(Some(entry)) => entry,
+        Ok(None) => {
+            if !args.json {
+                print_no_session(&sessions);
+            }
+            return ExitKind::Success;
+        }
         Err(exit) => return exit,
     };
     let read = open_journal(&entry).and_then(|journal| {

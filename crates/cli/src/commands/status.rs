@@ -26,7 +26,7 @@ use jackline_journal::{
 };
 use jackline_runtime::open_questions::{approval_code, is_answerable};
 use jackline_runtime::sessions::group_sub_sessions;
-use jackline_runtime::{SAFETY_LOG, SelectError, Sessions, load_session, was_left};
+use jackline_runtime::{SAFETY_LOG, Sessions, load_session, was_left};
 use jackline_supervisor::RUN_SESSION_PREFIX;
 use serde_json::json;
 
@@ -39,15 +39,15 @@ use super::log::describe_note;
 use super::observed_violations::{EnforcementContext, ObservedViolations};
 use super::pending::describe_ended_questions;
 use super::person::{CODE_IS_FOR_PERSON, describe_off, describe_question};
-use super::select;
 use super::supervisor_check::has_supervisor;
 use super::trust_demands::untrusted_checks;
+use super::{print_no_session, select_if_any};
 use crate::args::StatusArgs;
 use crate::exit::ExitKind;
 use crate::status_label::StatusLabel;
 use crate::terminal::{
-    bold, current_directory, dim, fail, format_age, format_duration, load_sessions, open_journal,
-    print_json_line, print_line, print_table, sanitize, styled,
+    bold, dim, fail, format_age, format_duration, load_sessions, open_journal, print_json_line,
+    print_line, print_table, sanitize, styled,
 };
 
 pub(crate) fn run(args: &StatusArgs) -> ExitKind {
@@ -61,14 +61,17 @@ pub(crate) fn run(args: &StatusArgs) -> ExitKind {
             Err(error) => fail(ExitKind::Broken, error),
         };
     }
-    if args.session.is_none()
-        && !args.json
-        && let Err(SelectError::NoneHere(_)) = sessions.select(None, &current_directory())
-    {
-        show_definition_without_session(&store);
-    }
-    let entry = match select(&sessions, args.session.as_deref()) {
-        Ok(entry) => entry,
+    let entry = match select_if_any(&sessions, args.session.as_deref()) {
+        Ok(Some(entry)) => entry,
+        Ok(None) if args.json => {
+            print_json_line(json!({ "session": null }));
+            return ExitKind::Success;
+        }
+        Ok(None) => {
+            show_definition_without_session(&store);
+            print_no_session(&sessions);
+            return ExitKind::Success;
+        }
         Err(exit) => return exit,
     };
     let looked = load_session(&store, &entry).and_then(|session| {

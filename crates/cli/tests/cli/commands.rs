@@ -571,7 +571,6 @@ fn invalid_usage_exits_with_2() {
         &["stdio", "--nope"],
         &["log", "-n", "x"],
         &["status", "unknown"],
-        &["status"],
         &["replay"],
     ] {
         assert_eq!(world.jackline(args).code, Some(2), "{args:?}");

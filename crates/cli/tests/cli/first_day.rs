@@ -50,7 +50,7 @@ fn the_next_steps_of_every_scope_work() {
         assert_eq!(next_commands(&run.stdout), ["status", "enforce"], "{run:?}");
         // Before the first session, `status` names the definition for it.
         let status = run_as_person(&project, "status");
-        assert_eq!(status.code, Some(2), "{status:?}");
+        assert_eq!((status.code, status.stderr.as_str()), (Some(0), ""), "{status:?}");
         let name = if scope == " --user" { "local/all-projects" } else { "local/work" };
         assert!(status.stdout.starts_with(&format!("{name} (observe)\n")), "{status:?}");
         let check = run_as_person(&project, "check");
@@ -63,6 +63,28 @@ fn the_next_steps_of_every_scope_work() {
         assert_eq!(for_all, scope == " --user", "{enforce:?}");
         let status = run_as_person(&project, "status");
         assert!(status.stdout.starts_with(&format!("{name} (enforce)\n")), "{status:?}");
+    }
+}
+
+#[test]
+fn status_and_log_before_the_first_session_are_no_wrong_usage() {
+    let project = InitProject::in_git();
+    let begins = "no session has worked here yet; one begins when an agent starts here";
+    for (line, stdout) in [
+        ("status", begins),
+        ("log", begins),
+        ("log --objections", begins),
+        ("status --json", "{\"session\":null}\n"),
+        ("status --all", "no sessions yet\n"),
+    ] {
+        let run = run_as_person(&project, line);
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{line}: {run:?}");
+        assert!(run.stdout.contains(stdout), "{line}: {run:?}");
+    }
+    let log = run_as_person(&project, "log --json");
+    assert_eq!((log.code, log.stdout.as_str(), log.stderr.as_str()), (Some(0), "", ""));
+    for line in ["status nowhere", "log nowhere", "show"] {
+        assert_eq!(run_as_person(&project, line).code, Some(2), "{line}");
     }
 }
 

@@ -40,7 +40,9 @@ fn every_command_finds_a_run_from_its_start_directory() {
     let below = started_in.join("below");
     fs::create_dir(&below).unwrap();
     let run = run_with_input(world.person_command().current_dir(&below).args(["status"]), b"");
-    assert!(run.stderr.contains("no session has worked in"), "{run:?}");
+    let elsewhere = "`jackline status --all` lists those elsewhere";
+    assert!(run.stdout.contains("no session has worked here yet"), "{run:?}");
+    assert!(run.stdout.contains(elsewhere), "{run:?}");
     let run = run_in_directory(&world, &below, &["watch", "--once"]);
     assert!(run.stdout.contains("no session has worked here yet"), "{run:?}");
 }
