@@ -3,7 +3,7 @@
 //! Internal and public outcomes are different types, so a leak of internal text is a compile
 //! error. [`egress`] is the only conversion.
 
-use jackline_engine::verdict::ViolationClass;
+use jackline_engine::verdict::{ViolationClass, ViolationSubtype};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -20,6 +20,9 @@ const TEXT_WITHOUT_RETRY: &str = "This request couldn't be completed.";
 
 /// The public error type of every internal failure.
 const NOT_COMPLETED: &str = "request_not_completed";
+
+/// The public subtype that stands for every rule of the definition.
+pub const RULE_SUBTYPE: &str = "rule";
 
 /// How a call ended, with all details. Parent calls and logs get this.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -51,16 +54,27 @@ pub enum InternalOutcome {
     },
 }
 
-/// The violation that ended a call. The subtype is a word of Jackline or the
-/// name of a rule, and contains no internal text.
+/// The violation that ended a call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GuardrailCause {
     /// Whether another try could have helped.
     #[serde(rename = "guardrail_class")]
     pub class: ViolationClass,
-    /// The exact violation subtype.
+    /// The exact violation subtype: a word of Jackline, or the name of a rule of the definition. In
+    /// a public outcome it is a word of Jackline, or [`RULE_SUBTYPE`].
     #[serde(rename = "guardrail_subtype")]
     pub subtype: String,
+}
+
+impl GuardrailCause {
+    /// The cause without internal text. The name of a rule is text of the definition.
+    fn to_public(&self) -> Self {
+        let subtype = match ViolationSubtype::parse(&self.subtype) {
+            ViolationSubtype::Other(_) => RULE_SUBTYPE.to_owned(),
+            word => word.to_string(),
+        };
+        Self { class: self.class, subtype }
+    }
 }
 
 impl InternalOutcome {
@@ -159,7 +173,7 @@ pub fn egress(outcome: &InternalOutcome) -> PublicOutcome {
             PublicOutcome {
                 normalized: true,
                 normalization_policy: Some(NORMALIZATION_POLICY),
-                guardrail: guardrail.clone(),
+                guardrail: guardrail.as_ref().map(GuardrailCause::to_public),
                 guardrail_recovery_attempts: Some(*guardrail_recovery_attempts),
                 ..error(NOT_COMPLETED, message, raw.retriable)
             }

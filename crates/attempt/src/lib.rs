@@ -23,8 +23,8 @@ mod tool_health;
 pub use attempt_call::{AttemptCall, Interruption};
 pub use attempt_violation::{AttemptViolation, SourceLocation, Subtype, ValidationResult};
 pub use boundary::{
-    GuardrailCause, InternalOutcome, NORMALIZATION_POLICY, PublicOutcome, PublicStatus, egress,
-    not_started_outcome,
+    GuardrailCause, InternalOutcome, NORMALIZATION_POLICY, PublicOutcome, PublicStatus,
+    RULE_SUBTYPE, egress, not_started_outcome,
 };
 pub use call_parts::{
     ArtifactFault, CallParts, Executor, Generator, ProviderError, RollbackError, RollbackResult,

@@ -1,6 +1,9 @@
 //! Tests of what crosses the border, and what does not.
 
-use jackline_attempt::{AttemptBudgets, InternalOutcome, OutcomeError, Subtype, egress};
+use jackline_attempt::{
+    AttemptBudgets, GuardrailCause, InternalOutcome, OutcomeError, RULE_SUBTYPE, Subtype, egress,
+};
+use jackline_engine::verdict::ViolationClass;
 use serde_json::json;
 
 use crate::world::{CallWorld, ScriptedArtifact, mutation, retriable};
@@ -34,10 +37,32 @@ fn an_exhausted_call_has_a_general_public_text_and_an_exact_log() {
 }
 
 #[test]
+fn a_public_subtype_is_a_word_of_jackline_and_no_name_of_a_rule() {
+    let public_subtype = |subtype: &str| {
+        let public = egress(&InternalOutcome::InternalError {
+            error: OutcomeError::new("x", "y", false),
+            guardrail: Some(GuardrailCause {
+                class: ViolationClass::Terminal,
+                subtype: subtype.to_owned(),
+            }),
+            guardrail_recovery_attempts: 0,
+            retries: 0,
+        });
+        public.guardrail.unwrap().subtype
+    };
+    for subtype in Subtype::ALL {
+        assert_eq!(public_subtype(subtype.name()), subtype.name());
+    }
+    for rule in ["git/push-force", "vault-of-acme", ""] {
+        assert_eq!(public_subtype(rule), RULE_SUBTYPE);
+    }
+}
+
+#[test]
 fn only_the_subtype_of_a_public_outcome_depends_on_the_violation() {
     let texts: Vec<String> = Subtype::ALL
         .iter()
-        .filter(|subtype| subtype.class() == jackline_engine::verdict::ViolationClass::Recoverable)
+        .filter(|subtype| subtype.class() == ViolationClass::Recoverable)
         .flat_map(|subtype| {
             let text = format!("RAW-{}", subtype.name());
             [

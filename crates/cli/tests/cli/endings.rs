@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use jackline_engine::verdict::ViolationSubtype;
 use jackline_engine::{Decision, EventKind, StopProposed};
 use serde_json::{Value, json};
 
@@ -314,6 +315,102 @@ fn only_the_public_outcome_is_printed_on_request() {
         })]
     );
     assert!(!run.stdout.contains("import"), "{run:?}");
+}
+
+/// The fields of a public outcome, as docs/reference/attempt.md lists them for each ending.
+const OK_FIELDS: [&str; 4] = ["normalized", "retriable", "status", "value"];
+const OWN_ERROR_FIELDS: [&str; 5] =
+    ["error_message", "error_type", "normalized", "retriable", "status"];
+const NORMALIZED_FIELDS: [&str; 7] = [
+    "error_message",
+    "error_type",
+    "guardrail_recovery_attempts",
+    "normalization_policy",
+    "normalized",
+    "retriable",
+    "status",
+];
+const GUARDRAIL_FIELDS: [&str; 2] = ["guardrail_class", "guardrail_subtype"];
+
+/// Checks that a public outcome has exactly the documented fields, with words of Jackline in them.
+/// Returns its subtype, `-` if no guardrail ended the call.
+fn check_public_fields(name: &str, outcome: &Value) -> String {
+    let page = include_str!("../../../../docs/reference/attempt.md");
+    let fields: Vec<&str> = outcome.as_object().unwrap().keys().map(String::as_str).collect();
+    let is_normalized = outcome["normalized"].as_bool().unwrap();
+    let is_by_guardrail = !outcome["guardrail_subtype"].is_null();
+    let mut expected: Vec<&str> = match (outcome["status"].as_str().unwrap(), is_normalized) {
+        ("ok", false) => OK_FIELDS.to_vec(),
+        ("error", false) => OWN_ERROR_FIELDS.to_vec(),
+        ("error", true) => NORMALIZED_FIELDS.to_vec(),
+        other => panic!("{name}: {other:?}"),
+    };
+    expected.extend(GUARDRAIL_FIELDS.into_iter().filter(|_| is_by_guardrail));
+    expected.sort_unstable();
+    assert_eq!(fields, expected, "{name}: {outcome}");
+    let (_, section) = page.split_once("\n## The public outcome\n").unwrap();
+    for field in &fields {
+        assert!(section.contains(&format!("`{field}`")), "`{field}` is not documented");
+    }
+    if is_normalized {
+        assert_eq!(outcome["error_type"], "request_not_completed", "{name}");
+        assert_eq!(outcome["normalization_policy"], "guardrail_exhaustion_boundary_v1", "{name}");
+        let message = outcome["error_message"].as_str().unwrap();
+        assert!(message.starts_with("This request couldn't be completed"), "{name}: {outcome}");
+    }
+    let Some(subtype) = outcome["guardrail_subtype"].as_str() else { return "-".to_owned() };
+    let is_contract_word = ViolationSubtype::ALL.iter().any(|(word, _)| *word == subtype);
+    assert!(is_contract_word || subtype == "rule", "{name}: {outcome}");
+    subtype.to_owned()
+}
+
+#[test]
+fn a_public_outcome_has_exactly_the_documented_fields_in_every_ending() {
+    let always = |answer: Value| json!({ "steps": [answer], "repeat": true });
+    let write = |path: &str| format!("tool('write_file')(path='{path}', content='x')\nok('done')");
+    let rule = "rules:\n  - name: no-internal-keys\n    tool: write_file\n    \
+                when: 'path == \"keys.txt\"'\n    deny: The keys of the vault stay secret.\n    \
+                examples: { deny: [{ path: keys.txt, content: x }], allow: [{ path: a, content: x }] }\n";
+    let file = "completion: { files: [report.txt] }\n";
+    let cases = [
+        ("ok", "", json!({ "steps": ["ok(1)"] }), "-"),
+        ("own error", "", json!({ "steps": ["error('not_found', 'no such film')"] }), "-"),
+        (
+            "own error, retried",
+            "",
+            always(json!("error('low_utility', 'no', retriable=True)")),
+            "-",
+        ),
+        ("no answer", "", always(json!({ "timeout": true })), "-"),
+        ("provider", "", always(json!({ "status": 529 })), "-"),
+        ("empty answer", "", always(json!({ "text": "" })), "-"),
+        ("crash", "", always(json!("1/0")), "-"),
+        ("validation", "", always(json!("import os")), "forbidden_construct"),
+        ("rule", rule, always(json!(write("keys.txt"))), "rule"),
+        ("protected file", "", always(json!(write("jackline.yaml"))), "protected_write"),
+        ("limit", "limits: { steps: 1 }\n", always(json!(write("a.txt"))), "steps"),
+        ("completion", file, json!({ "steps": ["ok(1)"] }), "missing_files"),
+    ];
+    for (name, definition, answers, expected) in cases {
+        let world = CliWorld::new("");
+        let run = run_attempt(&world, &write_task(&world, definition, &answers), &["--public"]);
+        let outcomes = run.json_lines();
+        assert_eq!(outcomes.len(), 1, "{name}: {run:?}");
+        let subtype = check_public_fields(name, &outcomes[0]);
+        assert_eq!(subtype, expected, "{name}: {run:?}");
+        for internal in ["no-internal-keys", "vault", "keys.txt", "report.txt", "import", "ROOT"] {
+            let shown = run.stdout.replace(world.root().to_str().unwrap(), "ROOT");
+            assert!(!shown.contains(internal), "{name}: {internal}: {shown}");
+        }
+    }
+    // A task that can't start.
+    let world = CliWorld::new("");
+    let task = write_task(&world, "", &json!({ "steps": ["ok(1)"] }));
+    let mut command = world.command(JACKLINE);
+    command.args(["attempt", "--public", "--sandbox", "/nonexistent"]).arg(&task);
+    let run = run_with_input(&mut command, b"");
+    assert_eq!(run.code, Some(3), "{run:?}");
+    assert_eq!(check_public_fields("not started", &run.json_lines()[0]), "-");
 }
 
 #[test]

@@ -507,12 +507,13 @@ fn failed_programs_are_failed_iterations_and_their_details_are_not_public() {
             "error_message": "This request couldn't be completed after multiple attempts.",
             "retriable": false, "normalized": true,
             "normalization_policy": "guardrail_exhaustion_boundary_v1",
-            "guardrail_class": "recoverable_guardrail", "guardrail_subtype": "no-secrets",
+            "guardrail_class": "recoverable_guardrail", "guardrail_subtype": "rule",
             "guardrail_recovery_attempts": 1,
         })
     );
     for internal in INTERNAL_WORDS {
-        assert!(!ended["left"].to_string().contains(internal), "{internal}: {ended}");
+        let public = [&ended["left"], &ended["outcome"]];
+        assert!(!public.iter().any(|it| it.to_string().contains(internal)), "{internal}: {ended}");
     }
     assert_eq!(workspace_files(&world), ["jackline.yaml"]);
     world.verify_and_replay(&session_id(&run));

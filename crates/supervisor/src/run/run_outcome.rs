@@ -80,10 +80,8 @@ mod tests {
 
     fn outcome_of(code: StopCode, detail: Option<StopDetail>) -> PublicOutcome {
         let stop = SessionStop { detail, ..SessionStop::with_code(code) };
-        let cause = GuardrailCause {
-            class: ViolationClass::Terminal,
-            subtype: "override_repeat".to_owned(),
-        };
+        let cause =
+            GuardrailCause { class: ViolationClass::Terminal, subtype: "repeat".to_owned() };
         public_outcome(RunEnd {
             stop: Some(&stop),
             answer: None,
@@ -97,7 +95,7 @@ mod tests {
     fn only_a_stop_by_a_guard_names_its_violation() {
         let looping = outcome_of(StopCode::SystemError, Some(StopDetail::Loop));
         assert!(looping.normalized && !looping.retriable);
-        assert_eq!(looping.guardrail.unwrap().subtype, "override_repeat");
+        assert_eq!(looping.guardrail.unwrap().subtype, "repeat");
         let overload = outcome_of(StopCode::SystemError, Some(StopDetail::Model));
         assert!(overload.normalized && overload.retriable && overload.guardrail.is_none());
         let stopped = outcome_of(StopCode::HumanRequested, None);
