@@ -311,7 +311,7 @@ fn close_unresolved(state: &mut SessionState, call: &InFlightCall) {
         if let Some(signature) = approval.signature.filter(|_| approval.in_client) {
             state.approvals.withdraw(signature);
         }
-        state.invocations.denied += 1;
+        state.invocations.not_approved += 1;
         if let Some(id) = &call.id {
             state.remember_closed_call(id, CloseReason::Unresolved, changes);
         }

@@ -642,7 +642,7 @@ mod tests {
         // pin the new digest.
         assert_eq!(
             (STATE_FORMAT, Digest::of(&busy().snapshot()).to_string().as_str()),
-            (11, "f3c9bf6904d14de91bfb6cf869fb78d376bf3b917846695d89f069b1ee23c294")
+            (11, "aeb5449161d16168e0631f80400e66f943b126df379b86745a9e7615b4b7005e")
         );
     }
 

@@ -216,6 +216,8 @@ pub struct Invocations {
     pub invalid_arguments: u64,
     /// Not run: a guard reported a violation.
     pub denied: u64,
+    /// Not run: a person was asked, and has not approved the call.
+    pub not_approved: u64,
     /// Unknown: there was no result.
     pub unresolved: u64,
     /// Exceeded their timeout.
@@ -237,6 +239,7 @@ impl fmt::Display for Invocations {
             ("ok", self.ok),
             ("failed", self.failed),
             ("denied", self.denied),
+            ("not approved", self.not_approved),
             ("invalid", self.invalid_arguments),
             ("unresolved", self.unresolved),
             ("timed out", self.timed_out),

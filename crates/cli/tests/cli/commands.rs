@@ -223,7 +223,7 @@ s1 running
                     "cost_micros": 0, "unpriced": 1, "unknown": 0}},
             "usage": {"input": 10, "cache_read": 0, "cache_creation": 0, "output": 5,
                     "cost_micros": 0, "unpriced": 1, "unknown": 0},
-            "invocations": {"proposed": 3, "invalid_arguments": 0, "denied": 1,
+            "invocations": {"proposed": 3, "invalid_arguments": 0, "denied": 1, "not_approved": 0,
                 "unresolved": 0, "timed_out": 0, "crashed": 0, "failed": 0, "cancelled": 0,
                 "ok": 1},
             "in_flight": [["c3", "deploy"]], "actors": [["main", 3]],

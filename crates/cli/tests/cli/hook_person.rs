@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::hook_support::{
     RULES, SESSION, all_payloads, bash_finished, bash_proposed, command_in_hook_environment,
     hook_answer, hook_command, last_fault_reasons, parse_answer, payload, permission_decision,
+    session_summary,
 };
 use crate::support::{CliWorld, JACKLINE, run_with_input};
 
@@ -47,6 +48,19 @@ fn a_code_typed_as_a_prompt_allows_exactly_this_call_once() {
         permission_decision(&hook_answer(&world, &bash_proposed(&world, "c4", "make deploy"))),
         Some("deny")
     );
+    world.verify_and_replay(SESSION);
+}
+
+#[test]
+fn status_counts_a_question_apart_from_a_denial() {
+    let world = CliWorld::new(RULES);
+    hook_answer(&world, &bash_proposed(&world, "c1", "git push -f"));
+    hook_answer(&world, &bash_proposed(&world, "c2", "make deploy"));
+    hook_answer(&world, &payload(&world, "SessionEnd", json!({"reason": "other"})));
+    let status = world.jackline(&["status", SESSION]).stdout;
+    assert!(status.contains("  calls       2: 1 denied, 1 not approved\n"), "{status}");
+    let counts = session_summary(&world)["invocations"].clone();
+    assert_eq!((&counts["denied"], &counts["not_approved"]), (&json!(1), &json!(1)));
     world.verify_and_replay(SESSION);
 }
 

@@ -64,8 +64,10 @@ impl RunDriver<'_, '_> {
             return programs.committed();
         }
         self.front.summary().map_or(0, |summary| {
-            let Invocations { proposed, denied, invalid_arguments, .. } = summary.invocations;
-            proposed.saturating_sub(denied.saturating_add(invalid_arguments))
+            let Invocations { proposed, denied, not_approved, invalid_arguments, .. } =
+                summary.invocations;
+            let not_run = denied.saturating_add(not_approved).saturating_add(invalid_arguments);
+            proposed.saturating_sub(not_run)
         })
     }
 
