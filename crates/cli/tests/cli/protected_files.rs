@@ -130,6 +130,77 @@ fn client_settings_are_restored_with_their_mode() {
     workshop.check_session_continues();
 }
 
+/// What a program does to a file during a call.
+type FileChange = fn(&ProtectedWorld, &str);
+
+/// `jackline init` installs in this file by default.
+#[test]
+fn local_settings_that_lose_the_guard_are_restored() {
+    let name = ".claude/settings.local.json";
+    let guarded = r#"{ "hooks": { "PreToolUse": [{ "command": "jackline hook claude" }],
+        "Stop": [{ "command": "jackline hook claude" }] } }"#;
+    let elsewhere = "elsewhere.json";
+    let changes: [(&str, FileChange); 7] = [
+        ("removed", |workshop, name| fs::remove_file(workshop.path(name)).unwrap()),
+        ("emptied", |workshop, name| fs::write(workshop.path(name), "{}").unwrap()),
+        ("hooks off", |workshop, name| {
+            let text = r#"{ "hooks": "jackline", "disableAllHooks": true }"#;
+            fs::write(workshop.path(name), text).unwrap();
+        }),
+        ("one hook removed", |workshop, name| {
+            let text = r#"{ "hooks": { "Stop": [{ "command": "jackline hook claude" }] } }"#;
+            fs::write(workshop.path(name), text).unwrap();
+        }),
+        ("one hook weakened", |workshop, name| {
+            let text = workshop.text(name).replacen("jackline hook", "true jackline", 1);
+            fs::write(workshop.path(name), text).unwrap();
+        }),
+        // The client ignores such a file.
+        ("no JSON", |workshop, name| {
+            let text = format!("{} // mine", workshop.text(name));
+            fs::write(workshop.path(name), text).unwrap();
+        }),
+        ("linked to a copy", |workshop, name| {
+            fs::rename(workshop.path(name), workshop.path("elsewhere.json")).unwrap();
+            symlink(workshop.path("elsewhere.json"), workshop.path(name)).unwrap();
+        }),
+    ];
+    for (change, make_change) in changes {
+        let workshop = ProtectedWorld::open();
+        send_event(&workshop.world, "s", tool_finished("c"));
+        fs::write(workshop.path(name), guarded).unwrap();
+        assert_eq!(
+            verdict_summaries(&send_events(&workshop.world, "s", &[human_prompt()])),
+            ["allow"]
+        );
+        workshop.start_opaque_call("c");
+        make_change(&workshop, name);
+        workshop.finish_blamed_call(name);
+        assert_eq!(workshop.text(name), guarded, "{change}");
+        let _ = fs::remove_file(workshop.path(elsewhere));
+        workshop.check_session_continues();
+    }
+}
+
+/// Claude Code writes "Yes, and don't ask again" into this file while the call waits.
+#[test]
+fn local_settings_with_a_choice_of_the_person_stay() {
+    let name = ".claude/settings.local.json";
+    let workshop = ProtectedWorld::open();
+    for text in [
+        r#"{ "permissions": { "allow": ["Bash(make)"] } }"#,
+        r#"{ "hooks": { "Stop": [{ "command": "jackline hook claude" }] } }"#,
+        r#"{"permissions":{"allow":["Read"]},"hooks":{"Stop":[{"command":"jackline hook claude"}]}}"#,
+    ] {
+        fs::write(workshop.path(name), text).unwrap();
+        let verdict = send_event(&workshop.world, "s", tool_finished("c"));
+        assert_eq!(verdict_summary(&verdict), "allow", "{text}");
+        assert_eq!(workshop.text(name), text);
+        workshop.start_opaque_call("c");
+    }
+    workshop.world.verify_and_replay("s");
+}
+
 #[test]
 fn two_changed_files_are_both_restored() {
     let workshop = ProtectedWorld::open();

@@ -1,8 +1,11 @@
 //! Facts about the files that guard: what git would do to them, and how they changed in a call.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
 use jackline_engine::facts::{ChangedFile, FileChangeFact, GitChange, GitChangeFact, HookState};
+use serde_json::Value;
 
 use super::FactContext;
 use crate::git::{AskedFile, GitQuestion, hook_state_at, hook_state_of};
@@ -51,10 +54,40 @@ impl FactContext<'_> {
             let change = FileChangeFact {
                 by_git: is_known && question.has_moved(&path, earlier.as_deref()),
                 before: earlier.as_deref().map_or(HookState::Absent, hook_state_of),
-                after: hook_state_at(&path),
+                after: state_after_change(earlier.as_deref().unwrap_or_default(), &path),
             };
             changes.insert(file.path.clone(), change);
         }
         changes
     }
+}
+
+/// Whether settings start the guard after a call has changed them. A link never counts: a later
+/// change of its target would not be noticed. Nor do settings that have lost one of their hooks.
+fn state_after_change(before: &[u8], path: &Path) -> HookState {
+    match hook_state_at(path) {
+        HookState::Present if path.is_symlink() || has_lost_hook(before, path) => HookState::Absent,
+        state => state,
+    }
+}
+
+/// Whether one of the hooks that start the guard is missing or different now. A client ignores a
+/// file that is no JSON, so such a file has no hooks.
+fn has_lost_hook(before: &[u8], path: &Path) -> bool {
+    let Ok(before) = serde_json::from_slice::<Value>(before) else { return false };
+    let after = fs::read(path).ok();
+    let after: Value =
+        after.and_then(|after| serde_json::from_slice(&after).ok()).unwrap_or_default();
+    let Some(Value::Object(events)) = before.get("hooks") else { return false };
+    events.iter().any(|(event, hooks)| {
+        let kept = after.pointer(&format!("/hooks/{event}")).and_then(Value::as_array);
+        let mut hooks = hooks.as_array().into_iter().flatten();
+        hooks.any(|hook| {
+            is_guard_hook(hook) && !kept.is_some_and(|kept| kept.iter().any(|it| it == hook))
+        })
+    })
+}
+
+fn is_guard_hook(hook: &Value) -> bool {
+    hook_state_of(hook.to_string().as_bytes()) == HookState::Present
 }

@@ -40,7 +40,7 @@ pub(super) enum ChangeResponse {
     Warn,
     /// It stays, and the change is recorded.
     Record,
-    /// It stays. It never guarded.
+    /// It stays. It never guarded, or the client wrote a choice of its person into it.
     Accept,
 }
 
@@ -88,6 +88,9 @@ impl<'a> ChangeJudge<'a> {
         match self.definition.mode {
             // A report exists only if something is enforced.
             _ if self.is_required_report(path) => ChangeResponse::Restore,
+            _ if paths::is_client_written(path) && !change.before.is_lost(change.after) => {
+                ChangeResponse::Accept
+            }
             Mode::Observe if is_settings && change.before.is_lost(change.after) => {
                 ChangeResponse::Warn
             }

@@ -97,7 +97,6 @@ pub(super) fn writes(input: GuardInput<'_>, proposal: &Proposal<'_>) -> Vec<Prot
 fn guard_files(input: GuardInput<'_>) -> Vec<String> {
     let guarded = ProtectedPaths { place: input.place, definition: input.definition };
     let mut files = paths::watch_list(input.place, input.definition);
-    files.extend(paths::UNCOMPARED_SETTINGS.iter().map(ToString::to_string));
     files.push(paths::JACKLINE_DIRECTORY.trim_end_matches('/').to_string());
     files.extend(guarded.homes().map(|path| input.place.resolve_path(path, ".")));
     files.sort_unstable();

@@ -26,9 +26,9 @@ const PROTECTED_ANYWHERE: [&str; 12] = [
     ".cursor/hooks.json",
 ];
 
-/// Settings of clients in a workspace that are not compared: the client writes the choices of its
-/// person there while a call waits.
-pub(super) const UNCOMPARED_SETTINGS: [&str; 1] = [".claude/settings.local.json"];
+/// Settings in a workspace to which the client writes the choices of its person, also while a call
+/// waits. A change counts only if it removes the guard.
+const CLIENT_WRITTEN_SETTINGS: [&str; 1] = [".claude/settings.local.json"];
 
 /// The first segments of those patterns that do not start with a dot.
 const UNDOTTED_FIRST_SEGMENTS: [&str; 2] = ["jackline.yaml", "opencode"];
@@ -39,11 +39,11 @@ const MANAGED_DIRECTORY: &str = "/etc/jackline";
 /// The directory for definitions of a user, below the home directory.
 const USER_DIRECTORY: &str = ".config/jackline";
 
-/// Files that are compared at every gate, if they exist. Files that a client itself writes while a
-/// call waits for a person are excluded.
-const COMPARED_FILES: [&str; 6] = [
+/// Files that are compared at every gate, if they exist.
+const COMPARED_FILES: [&str; 7] = [
     "jackline.yaml",
     ".claude/settings.json",
+    ".claude/settings.local.json",
     ".codex/hooks.json",
     ".gemini/settings.json",
     ".qwen/settings.json",
@@ -273,6 +273,11 @@ pub(super) fn is_client_settings(path: &str) -> bool {
             .iter()
             .filter(is_ours)
             .any(|pattern| matches_segments(&segments, pattern))
+}
+
+/// Returns whether the client itself may write a path while a call waits.
+pub(super) fn is_client_written(path: &str) -> bool {
+    CLIENT_WRITTEN_SETTINGS.contains(&path)
 }
 
 /// Returns whether a path ends with the segments of a pattern or, for a directory pattern, contains

@@ -359,8 +359,7 @@ pub(super) fn existing_protected_paths(input: GuardInput<'_>) -> Vec<String> {
 
 /// Returns protected paths in the workspace that are not compared at gates.
 fn unlisted_paths() -> impl Iterator<Item = &'static str> {
-    let markers = paths::JACKLINE_DIRECTORY.trim_end_matches('/');
-    core::iter::once(markers).chain(paths::UNCOMPARED_SETTINGS)
+    core::iter::once(paths::JACKLINE_DIRECTORY.trim_end_matches('/'))
 }
 
 /// Returns those of them whose existence must be checked, because the call changes a directory
