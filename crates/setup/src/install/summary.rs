@@ -12,7 +12,7 @@ pub fn summarize(change: &PlannedChange) -> Option<Vec<String>> {
     match change.purpose {
         FilePurpose::Settings(client) => summarize_hooks(client, change),
         FilePurpose::Definition if change.before.is_none() => Some(vec![
-            "mode `observe`: decides on every call and records it, and denies none".to_owned(),
+            "mode `observe`: decides on every call and records it, and denies only the removal of the guard".to_owned(),
             "packs `destructive`, `git`, `secrets`, `publish`: actions that can't be undone"
                 .to_owned(),
         ]),
