@@ -49,4 +49,4 @@ pub use runtime::{EventRequest, OutputBounds, Runtime, RuntimeFault, SessionRunS
 pub use session_process::{LEFT_AFTER_MS, was_left};
 pub use sessions::{SelectError, Sessions};
 pub use spool::spool_fault;
-pub use vouched_edits::vouch_for;
+pub use vouched_edits::{vouch_for, vouch_for_removal};

@@ -62,6 +62,11 @@ pub fn vouch_for(home: &Path, path: &Path, contents: &[u8]) {
     }
 }
 
+/// Records that one of our commands is about to remove a file, if a person runs the command.
+pub fn vouch_for_removal(home: &Path, path: &Path) {
+    vouch_for(home, path, REMOVED);
+}
+
 /// The contents that a note names for a file that our own code removed.
 pub(crate) const REMOVED: &[u8] = b"removed";
 

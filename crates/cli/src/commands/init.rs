@@ -6,11 +6,13 @@ mod next_steps;
 mod plan_display;
 
 use std::io::{self, IsTerminal as _};
+use std::path::Path;
 
 use jackline_clients::installation::InstallScope;
 use jackline_clients::{CLIENTS, Client, find_client};
 use jackline_host::state_home;
 use jackline_mcp::{AddressError, Encryption, ServerAddress};
+use jackline_runtime::{vouch_for, vouch_for_removal};
 use jackline_setup::install::{
     InstallError, InstallPlan, InstallRequest, RemoteSelection, WrittenFile, apply_plan, plan,
     plan_removal, plan_unwrapping, plan_wrapping,
@@ -184,6 +186,7 @@ fn show_and_apply(
             return Ok(ExitKind::No);
         }
     }
+    vouch_for_plan(plan, &wish.state_home);
     let written = apply_plan(plan, &wish.state_home)?;
     if !args.json {
         show_written(&written);
@@ -271,6 +274,19 @@ fn describe_nothing(plan: &InstallPlan, args: &InitArgs) -> String {
         (false, false) if args.user => "nothing to do: the guard is installed".to_owned(),
         (false, false) => {
             format!("nothing to do: the guard is installed in {}", display_path(&plan.project))
+        }
+    }
+}
+
+/// Records that a person makes these changes, so that the guard of an open session does not undo them.
+fn vouch_for_plan(plan: &InstallPlan, state_home: &Path) {
+    for change in &plan.changes {
+        let real = change.path.canonicalize().ok().filter(|real| *real != change.path);
+        for path in real.iter().chain([&change.path]) {
+            match &change.after {
+                Some(contents) => vouch_for(state_home, path, contents),
+                None => vouch_for_removal(state_home, path),
+            }
         }
     }
 }

@@ -201,6 +201,26 @@ fn local_settings_with_a_choice_of_the_person_stay() {
     workshop.world.verify_and_replay("s");
 }
 
+/// A person installs and removes the guard with our own command while a call is running.
+#[test]
+fn what_init_writes_for_a_person_stays() {
+    let name = ".claude/settings.local.json";
+    let workshop = ProtectedWorld::open();
+    let init = |more: &[&str]| {
+        let mut command = workshop.world.person_command();
+        command.env("HOME", workshop.world.root()).args(["init", "claude", "--yes", "--no-canary"]);
+        let run = crate::support::run_with_input(command.args(more), b"");
+        assert_eq!(run.code, Some(0), "{run:?}");
+    };
+    init(&[]);
+    assert_eq!(verdict_summary(&send_event(&workshop.world, "s", tool_finished("c"))), "allow");
+    assert!(workshop.text(name).contains("hook claude"));
+    workshop.start_opaque_call("c");
+    init(&["--uninstall"]);
+    assert_eq!(verdict_summary(&send_event(&workshop.world, "s", tool_finished("c"))), "allow");
+    assert!(!workshop.path(name).exists());
+}
+
 #[test]
 fn two_changed_files_are_both_restored() {
     let workshop = ProtectedWorld::open();
