@@ -188,8 +188,9 @@ subtypes! {
          (live, cached or fixture) for everything that came from outside.";
     /// The program puts internal text into its answer.
     InternalTextLeak = "internal_text_leak", OutcomePolicyViolation, Recoverable,
-        "Branch on the error_type or the subtype of a delegate's outcome; never put its message \
-         into the answer.";
+        "Branch on the error_type or the subtype of a delegate's outcome, or on the class of an \
+         exception; never put their messages into the answer. Say in your own words what the \
+         answer needs.";
     /// The program calls a tool that does not exist.
     UnknownTool = "unknown_tool", ToolRegistryViolation, Recoverable,
         "Call only tools that are listed; their names are in context[\"tools\"].";

@@ -90,6 +90,17 @@ impl InternalOutcome {
             Self::Error(error) | Self::InternalError { error, .. } => Some(error),
         }
     }
+
+    /// The texts that must not become public. Types and subtypes are words of Jackline, or of a
+    /// definition, and callers may branch on them.
+    pub fn internal_texts(&self) -> Vec<&str> {
+        let Self::InternalError { error, .. } = self else { return Vec::new() };
+        let mut texts = vec![error.error_message.as_str()];
+        let is_text = |key: &str| !key.ends_with("_type") && !key.ends_with("_subtype");
+        let details = error.metadata.iter().filter(|(key, _)| is_text(key));
+        texts.extend(details.filter_map(|(_, value)| value.as_str()));
+        texts
+    }
 }
 
 /// Whether a call returned an answer.

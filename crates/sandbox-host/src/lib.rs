@@ -6,6 +6,7 @@
 //! interpreter: the worker is the program `jackline-sandbox`. If a program breaks the worker, the
 //! host continues.
 
+mod internal_texts;
 mod program_cancel;
 mod program_checker;
 mod program_host;

@@ -15,9 +15,6 @@ use crate::protocol::ProgramViolation;
 use crate::python_program::PythonProgram;
 use crate::worker_pool::{CheckError, WorkerPool};
 
-/// Shorter internal texts reveal nothing, and answers contain them by chance.
-const INTERNAL_TEXT_CHARS_MIN: usize = 12;
-
 /// Checks the programs of a host.
 pub struct ProgramChecker<'h> {
     pub(crate) workers: WorkerPool,
@@ -91,30 +88,9 @@ fn missing_sources(ran: &ProgramRun, outcome: &ArtifactOutcome) -> Option<Attemp
     Some(AttemptViolation::new(Subtype::MissingExternalProvenance, message))
 }
 
-/// The violation of an answer that repeats internal text of a delegate. An outcome that is passed
-/// on unchanged is filtered at the border instead.
+/// The violation of an answer that repeats internal text.
 fn internal_text_leak(ran: &ProgramRun, outcome: &ArtifactOutcome) -> Option<AttemptViolation> {
-    let text = match outcome {
-        ArtifactOutcome::Ok { value, .. } => joined_texts(value),
-        ArtifactOutcome::Error(error) => error.error_message.clone(),
-        ArtifactOutcome::Child(_) => return None,
-    };
-    let telling = |inside: &&String| inside.chars().count() >= INTERNAL_TEXT_CHARS_MIN;
-    let said =
-        ran.internal_texts.iter().filter(telling).any(|inside| text.contains(inside.as_str()));
-    let message = "the answer repeats internal text of a delegate";
-    said.then(|| AttemptViolation::new(Subtype::InternalTextLeak, message))
-}
-
-/// All texts in a value.
-fn joined_texts(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().map(joined_texts).collect::<Vec<_>>().join("\n"),
-        Value::Object(fields) => {
-            let both = fields.iter().map(|(key, value)| format!("{key}\n{}", joined_texts(value)));
-            both.collect::<Vec<_>>().join("\n")
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
-    }
+    let message = "the answer repeats internal text of a guard or of a delegate";
+    let leak = || AttemptViolation::new(Subtype::InternalTextLeak, message);
+    ran.internal_texts.is_repeated_in(outcome).then(leak)
 }

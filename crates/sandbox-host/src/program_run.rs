@@ -1,5 +1,6 @@
 //! A record of how a program ran, for the code that judges its answer.
 
+use crate::internal_texts::InternalTexts;
 use crate::protocol::ProgramPosition;
 
 /// How the last program ran.
@@ -13,8 +14,8 @@ pub struct ProgramRun {
     pub calls: u32,
     /// The tools and delegates that answered with external data.
     pub external: Vec<String>,
-    /// Internal texts of delegates. They must not leave the process.
-    pub(crate) internal_texts: Vec<String>,
+    /// The texts of guards and delegates that this program and the earlier ones of its call got.
+    pub(crate) internal_texts: InternalTexts,
     /// The position of its answer.
     pub(crate) answered_at: Option<ProgramPosition>,
 }

@@ -56,12 +56,20 @@ impl Executor<PythonProgram> for ProgramRunner<'_> {
             runner: self,
             callables: known,
             calls: Vec::new(),
-            record: ProgramRun::default(),
+            record: self.next_run(),
         };
         let outcome = going.run(program);
         let ran = going.record;
         self.last_run.replace(ran);
         outcome
+    }
+}
+
+impl ProgramRunner<'_> {
+    /// An empty record. The model still knows the internal texts of earlier attempts.
+    fn next_run(&self) -> ProgramRun {
+        let internal_texts = self.last_run.borrow().internal_texts.clone();
+        ProgramRun { internal_texts, ..ProgramRun::default() }
     }
 }
 
@@ -130,7 +138,7 @@ impl RunningProgram<'_, '_> {
                 self.find_callable(&name, CallableKind::Delegate).and_then(|external| {
                     let depth = self.next_depth()?;
                     let child = self.runner.host.borrow_mut().delegate(&name, arguments, depth)?;
-                    self.record_internal_text(&child);
+                    self.record.internal_texts.add_outcome(&child);
                     let value = serde_json::to_value(&child).unwrap_or_default();
                     let external = external.then_some(name).filter(|_| child.is_ok());
                     Ok((value, FinishedCall::Child(Box::new(child)), external))
@@ -148,6 +156,7 @@ impl RunningProgram<'_, '_> {
                 (came, CallAnswer::Value(value))
             }
             Err(CallError::Refused(violations)) => {
+                self.record.internal_texts.add_violations(&violations);
                 let answer = CallAnswer::Refused(violations_text(&violations));
                 (FinishedCall::Refused(violations), answer)
             }
@@ -188,12 +197,6 @@ impl RunningProgram<'_, '_> {
         let refused = AttemptViolation::new(Subtype::ToolDenied, message)
             .with_correction("Do the work in this program, with tools.");
         Err(CallError::Refused(vec![refused]))
-    }
-
-    fn record_internal_text(&mut self, child: &InternalOutcome) {
-        if let InternalOutcome::InternalError { error, .. } = child {
-            self.record.internal_texts.push(error.error_message.clone());
-        }
     }
 
     fn add_tool(

@@ -53,6 +53,74 @@ fn a_parent_must_not_repeat_internal_text_of_a_delegate() {
     assert!(done.violations().contains(&"internal_text_leak 2:1".to_owned()));
 }
 
+/// Answers that show the violation that ended a delegate.
+const SHOWN_VIOLATIONS: [&str; 4] = [
+    "error('child_failed', outcome['metadata']['last_violation_message'])",
+    "error(outcome['metadata']['last_violation_message'], 'no')",
+    "ok({'why': str(outcome)})",
+    "ok('x', sources=[{'uri': outcome['metadata']['last_violation_message']}])",
+];
+
+#[test]
+fn a_parent_must_not_show_the_violation_of_a_delegate() {
+    for shown in SHOWN_VIOLATIONS {
+        let world = TaskWorld::new("");
+        let child = ["import os\nok(1)", "import os\nok(1)"];
+        let parent = format!("outcome = delegate('helper')\n{shown}");
+        let done = world.run(&with_delegate(task(&[&parent, &parent]), "helper", &child));
+        assert!(done.report.public.normalized, "{shown}: {}", done.public());
+        assert_eq!(done.internal()["guardrail_subtype"], "internal_text_leak", "{shown}");
+    }
+    // The subtype is a word that a caller may know.
+    let world = TaskWorld::new("");
+    let child = ["import os\nok(1)", "import os\nok(1)"];
+    let parent = "outcome = delegate('helper')\nok(outcome['metadata']['last_violation_subtype'])";
+    let done = world.run(&with_delegate(task(&[parent]), "helper", &child));
+    assert_eq!(done.value(), Some(&json!("forbidden_construct")));
+}
+
+const RULE: &str = r#"version: 1
+name: films/find
+rules:
+  - name: keep-out
+    tool: write_file
+    when: 'args.path.startsWith("secret/")'
+    deny: this directory belongs to the finance team alone
+    instead: write the numbers to the public directory
+    examples: { deny: [{ path: secret/x }], allow: [{ path: a }] }
+"#;
+
+/// Answers that show the text of a refused call.
+const SHOWN_REFUSALS: [&str; 5] = [
+    "error('denied', str(e0))",
+    "ok('no: ' + str(e0))",
+    "ok(str(e0)[:75])",
+    "error('denied', str(e0).split(':', 1)[1].upper())",
+    "ok({'why': ['write the numbers to the public directory']})",
+];
+
+#[test]
+fn a_program_must_not_show_the_text_of_a_refused_call() {
+    for shown in SHOWN_REFUSALS {
+        let world = TaskWorld::new(RULE);
+        let program = format!(
+            "try:\n    tool('write_file')(path='secret/x', content='1')\nexcept PermissionError as e0:\n    {shown}"
+        );
+        let done = world.programs(&[&program, &program]);
+        assert!(done.report.public.normalized, "{shown}: {}", done.public());
+        assert_eq!(done.internal()["guardrail_subtype"], "internal_text_leak", "{shown}");
+    }
+    // A model that read the text in an earlier attempt must not show it either.
+    let world = TaskWorld::new(RULE);
+    let refused = "tool('write_file')(path='secret/x', content='1')";
+    let told = "error('denied', 'this directory belongs to the finance team alone')";
+    let done = world.programs(&[refused, told]);
+    assert!(done.report.public.normalized, "{}", done.public());
+    let own = "try:\n    tool('write_file')(path='secret/x', content='1')\nexcept PermissionError as e0:\n    error('denied', 'I may not write secret/x')";
+    let done = TaskWorld::new(RULE).programs(&[own]);
+    assert!(!done.report.public.normalized, "{}", done.public());
+}
+
 #[test]
 fn another_subtype_changes_only_its_own_word() {
     let programs = [
