@@ -205,8 +205,8 @@ impl Overrides {
         })
     }
 
-    /// The first override that a proposed call violates, and how. Enforced overrides come before
-    /// those that are only observed.
+    /// The override that a proposed call violates, and how. Enforced overrides come before those
+    /// that are only observed, and overrides about this call before those about another one.
     pub(crate) fn find_breach(
         &self,
         actor: &ActorId,
@@ -216,10 +216,13 @@ impl Overrides {
     ) -> Option<(&Override, OverrideBreach)> {
         let actor = short_hash(actor.as_str());
         let breached = |it: &&Override| it.actor == actor && it.demand.is_breached(proposal, call);
-        let candidates = || self.in_force(now, epoch).filter(breached);
-        let found = candidates().find(|it| it.enforced).or_else(|| candidates().next())?;
-        let repeats = found.call == *call || matches!(found.demand, OverrideDemand::Budget { .. });
-        Some((found, if repeats { OverrideBreach::Repeat } else { OverrideBreach::Other }))
+        let is_repeat =
+            |it: &Override| it.call == *call || matches!(it.demand, OverrideDemand::Budget { .. });
+        let candidates = self.in_force(now, epoch).filter(breached);
+        // Of equal candidates, the first one counts.
+        let found = candidates.min_by_key(|it| (!it.enforced, !is_repeat(it)))?;
+        let breach = if is_repeat(found) { OverrideBreach::Repeat } else { OverrideBreach::Other };
+        Some((found, breach))
     }
 
     /// Counts the violation of an override. An enforced override counts the calls it blocked. An

@@ -27,10 +27,9 @@ use crate::verdict::{
 /// call that the override does not allow, such as an edit while only a read may run.
 ///
 /// `Override::repeats` counts the earlier breaches of both kinds. A repeat stops the session if
-/// this number plus one has reached `override_retries`. A breach that does not stop it is denied.
-///
-/// So different calls that break an "only this tool" override never stop the session themselves.
-/// But they count, so a later repeat may stop it sooner.
+/// this number plus one has reached `override_retries`. The agent may not know yet that an override
+/// forbids a different call. So such a call stops the session only if this number has reached
+/// `override_retries` before it. A breach that does not stop the session is denied.
 pub(super) fn decide(
     input: GuardInput<'_>,
     proposal: &Proposal<'_>,
@@ -47,8 +46,11 @@ pub(super) fn decide(
     let Some((broken_override, breach)) = found_breach else { return };
     let constraint = broken_override.to_constraint();
     // `repeats` does not include this call: it is updated when the verdict is applied.
-    let should_stop = breach == OverrideBreach::Repeat
-        && broken_override.repeats.saturating_add(1) >= loops.strict.override_retries;
+    let counted = match breach {
+        OverrideBreach::Repeat => broken_override.repeats.saturating_add(1),
+        OverrideBreach::Other => broken_override.repeats,
+    };
+    let should_stop = counted >= loops.strict.override_retries;
     // `enforced` tells whether the loop guard was enforcing when it created the override.
     // `loops.mode` is its mode in the current definition, which may have been reloaded since then.
     // `violation_mode` combines both: an override that began as observed is never enforced.
