@@ -398,6 +398,7 @@ impl Session {
         lifecycle::apply_call(state, fold);
         lifecycle::apply_session_end(state, fold);
         state.record_action(fold);
+        state.expire_pause_report();
         state.apply_report_changes(record);
         if let Some(new) = record.reloaded_definition()
             && let Some(lowered) = new.lowered.definition()

@@ -176,3 +176,36 @@ fn a_persons_pause_over_a_checkpoint_is_resumed_separately() {
     assert_output(&world.jackline(&["resume", "s"]), 0, "continues");
     world.verify_and_replay("s");
 }
+
+#[test]
+fn a_stop_for_a_loop_replaces_the_report_of_the_pause() {
+    let world = CliWorld::new("loops: {}\n");
+    let call = |id: String| {
+        format!(
+            r#"{{"session":"s","event":"tool_proposed","call":"{id}","tool":"Bash","args":{{"command":"make test"}}}}"#
+        )
+    };
+    let mut lines = Vec::new();
+    for n in 0..5 {
+        lines.push(call(format!("c{n}")));
+        lines.push(format!(
+            r#"{{"session":"s","event":"tool_finished","call":"c{n}","status":"ok","exit_code":2,"result":"1 failed"}}"#
+        ));
+    }
+    world.stdio(&lines);
+    assert!(read_blocker_report(&world).contains("Session `s` is paused and waits for you."));
+    let refused: Vec<String> = (0..10).map(|n| call(format!("d{n}"))).collect();
+    let run = world.stdio(&refused);
+    assert_eq!(run.decisions().last().map(String::as_str), Some("stop"), "{run:?}");
+    let report = read_blocker_report(&world);
+    assert!(report.contains("Session `s` was stopped: SYSTEM_ERROR{loop}."), "{report}");
+    assert!(report.contains("Open the session again: `jackline reset s`"), "{report}");
+    assert!(!report.contains("jackline clear"), "{report}");
+    assert_output(&world.jackline(&["reset", "s"]), 0, "`s`");
+    assert!(!has_blocker_report(&world));
+    world.verify_and_replay("s");
+}
+
+fn read_blocker_report(world: &CliWorld) -> String {
+    fs::read_to_string(world.workspace().join(".jackline/BLOCKER_REPORT.md")).unwrap()
+}

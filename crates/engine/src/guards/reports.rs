@@ -110,7 +110,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::definition::Definition;
+    use crate::definition::{Definition, Mode};
     use crate::digest::Digest;
     use crate::event::Event;
     use crate::facts::{ControlFiles, Now, WatchedFact};
@@ -137,9 +137,13 @@ mod tests {
 
     impl ReportWorld {
         fn new() -> Self {
+            Self::with_definition(Definition::default())
+        }
+
+        fn with_definition(definition: Definition) -> Self {
             let workspace = Some("/project".to_string());
             let place = Arc::new(SessionLocation { workspace, ..SessionLocation::default() });
-            let mut session = Session::new(Arc::new(Definition::default()), place);
+            let mut session = Session::new(Arc::new(definition), place);
             // A running session, so that the start event is not missing.
             session.state_mut().phase = Phase::Running;
             Self {
@@ -390,6 +394,34 @@ mod tests {
         // No pause depends on the briefing.
         world.files.remove(BRIEFING);
         assert_eq!(world.propose(1), Decision::Allow);
+        assert_eq!(world.present_files(), Vec::<&str>::new());
+    }
+
+    #[test]
+    fn a_stop_for_a_loop_replaces_the_report_of_the_pause() {
+        let mut definition = Definition::default();
+        definition.loops.mode = Mode::Enforce;
+        let mut world = ReportWorld::with_definition(definition);
+        let why = "the same call was repeated".to_string();
+        world.session.state_mut().paused = Some(PauseState::by_guard(PauseCause::Loop, why));
+        let call = |n| {
+            format!(
+                r#"{{"event":"tool_proposed","call":"c{n}","tool":"Bash","args":{{"command":"ls"}}}}"#
+            )
+        };
+        for n in 1..10 {
+            assert_eq!(world.propose(n), Decision::Pause);
+        }
+        let (paused, _) = world.files[BLOCKER];
+        let verdict = world.send_to(&call(10), DiskState::Full, None);
+        assert_eq!(verdict.stop.unwrap().to_string(), "SYSTEM_ERROR{loop}");
+        assert_eq!(world.files[BLOCKER].0, paused, "the disk was full");
+        assert_eq!(world.propose(11), Decision::Stop);
+        let (stopped, _) = world.files[BLOCKER];
+        assert_ne!(stopped, paused, "the next event writes the report of the stop");
+        world.propose(12);
+        assert_eq!(world.files[BLOCKER].0, stopped, "the report is written once");
+        world.control("reset");
         assert_eq!(world.present_files(), Vec::<&str>::new());
     }
 

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::SessionState;
+use super::{Phase, SessionState};
 use crate::event::ControlAction;
 use crate::guards::reports::required_report;
 use crate::session::Record;
@@ -110,6 +110,15 @@ impl SessionState {
         let obsolete =
             self.reports.written.iter().copied().filter(is_obsolete).map(ReportChange::Remove);
         write.into_iter().chain(brief).chain(obsolete).collect()
+    }
+
+    /// Expires the report of a pause in which the session has just stopped. It says how to continue
+    /// a paused session, so the report of the stop replaces it.
+    pub(crate) fn expire_pause_report(&mut self) {
+        if matches!(self.phase, Phase::Stopped(_)) {
+            let wanted = required_report(self);
+            self.reports.written.retain(|report| wanted != Some(*report));
+        }
     }
 
     /// Applies the report changes that the runtime made together with a record.
