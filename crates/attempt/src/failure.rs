@@ -106,6 +106,11 @@ pub(crate) fn is_internal_error_type(error_type: &str) -> bool {
     ours.contains(&error_type)
 }
 
+/// Whether an attempt ended because its state could not be saved or restored.
+pub fn is_storage_failure(error_type: &str) -> bool {
+    [ROLLBACK_FAILED, SNAPSHOT_FAILED].contains(&error_type)
+}
+
 /// Whether the caller may try an execution failure of this type again.
 pub(crate) fn is_retriable(error_type: &str) -> bool {
     RETRIABLE.contains(&error_type)

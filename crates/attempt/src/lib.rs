@@ -32,7 +32,7 @@ pub use call_parts::{
 };
 pub use call_pressure::{CallAuthor, CallPressure};
 pub use call_trace::{AttemptFailure, CallTrace, FAILURE_CHARS_MAX, FAILURES_MAX};
-pub use failure::{FailureClass, is_extrinsic};
+pub use failure::{FailureClass, is_extrinsic, is_storage_failure};
 pub use feedback::{GenerationFeedback, GenerationRequest};
 pub use jackline_engine::event::Stage;
 pub use lanes::{AttemptBudgets, Lane, LaneCounter, RetryLanes};

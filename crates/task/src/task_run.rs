@@ -24,6 +24,7 @@ use jackline_workspace::{Workspace, WorkspaceError};
 use crate::attempt_event::AttemptEvent;
 use crate::attempt_lock::lock_attempts;
 use crate::attempt_recovery::{AttemptRecovery, TASK_SESSION_PREFIX, recover_attempts};
+use crate::broken_guard::BrokenGuard;
 use crate::task_calls::{CallEnvironment, CallReport, CallSetup, TaskCalls};
 use crate::task_front::{StopRefusal, TaskFront};
 use crate::task_model::{self, TaskModel};
@@ -39,6 +40,9 @@ const DEFAULT_DEFINITION_FILE: &str = "definition.yaml";
 
 /// The error type of a call that succeeded in a session that does not count as complete.
 const NOT_COMPLETE: &str = "not_complete";
+
+/// The error type of a call in a session that proves nothing.
+const GUARD_BROKEN: &str = "guard_broken";
 
 /// How often a verification command is looked at.
 const CHECK_PAUSE: Duration = Duration::from_millis(50);
@@ -130,6 +134,8 @@ pub struct TaskReport {
     pub recovery: AttemptRecovery,
     /// The state of the files, if an attempt could not be undone.
     pub rollback_failure: Option<String>,
+    /// Why the outcome says nothing about the work, if the guard broke.
+    pub broken_guard: Option<BrokenGuard>,
 }
 
 /// Runs a task. `hear` gets each event of the task.
@@ -180,20 +186,24 @@ pub fn run_task(
     let is_cancelled = move || cancelled.load(Ordering::Relaxed);
     let calls = TaskCalls::new(CallEnvironment {
         workspace: &workspace,
-        store,
-        session,
+        store: store.clone(),
+        session: session.clone(),
         definition,
         workers,
         cancel: ProgramCancel::when(is_cancelled.clone()),
         attempts: 0,
     });
     let over = CallSetup { front, task, author, definition: &resolved.definition, observer: hear };
-    let mut stop = None;
+    let (mut stop, mut broken_guard) = (None, None);
     let called = calls.run_call(over, |front, outcome, trace| {
         let outcome =
             check_completion(front, outcome, trace, || wait_for_checks(&directory, &is_cancelled));
         stop = front.end_session();
-        outcome
+        broken_guard = BrokenGuard::find(&gate.borrow(), &store, &session, &outcome);
+        match &broken_guard {
+            Some(broken) => guard_broken_outcome(outcome, broken, trace),
+            None => outcome,
+        }
     });
     let CallReport { outcome: internal, public, trace, rollback_failure: stuck, .. } = called;
     drop(held);
@@ -207,6 +217,7 @@ pub fn run_task(
         trace_file,
         recovery,
         rollback_failure: stuck,
+        broken_guard,
     })
 }
 
@@ -250,6 +261,23 @@ fn check_completion(
     InternalOutcome::InternalError {
         error: OutcomeError::new(NOT_COMPLETE, reason, false),
         guardrail,
+        guardrail_recovery_attempts: trace.guardrail_recovery_attempts,
+        retries: trace.lanes.retries(),
+    }
+}
+
+/// The outcome of a task whose session proves nothing. A failure keeps its own reason.
+fn guard_broken_outcome(
+    outcome: InternalOutcome,
+    broken: &BrokenGuard,
+    trace: &CallTrace,
+) -> InternalOutcome {
+    if matches!(outcome, InternalOutcome::InternalError { .. }) {
+        return outcome;
+    }
+    InternalOutcome::InternalError {
+        error: OutcomeError::new(GUARD_BROKEN, broken.to_string(), false),
+        guardrail: None,
         guardrail_recovery_attempts: trace.guardrail_recovery_attempts,
         retries: trace.lanes.retries(),
     }

@@ -113,6 +113,14 @@ fn task_options(args: &AttemptArgs) -> Result<TaskOptions, AttemptRefusal> {
     })
 }
 
+/// Why the outcome of a task says nothing about its work: a stable word, and a text for people.
+fn broken_text(report: &TaskReport) -> Option<(&'static str, String)> {
+    if let Some(stuck) = &report.rollback_failure {
+        return Some(("rollback", format!("SYSTEM_ERROR{{rollback}}: {stuck}")));
+    }
+    report.broken_guard.as_ref().map(|broken| (broken.kind(), broken.to_string()))
+}
+
 fn end(output: AttemptOutput, report: &TaskReport) -> ExitKind {
     for recovered in &report.recovery.done {
         let files = recovered.undone.restored.join(", ");
@@ -123,11 +131,8 @@ fn end(output: AttemptOutput, report: &TaskReport) -> ExitKind {
         ));
     }
     attempt_display::print_report(output, report);
-    if let Some(stuck) = &report.rollback_failure {
-        return fail(
-            ExitKind::Broken,
-            format!("SYSTEM_ERROR{{rollback}}: {}", sanitize(stuck, 2000)),
-        );
+    if let Some((_, text)) = broken_text(report) {
+        return fail(ExitKind::Broken, sanitize(&text, 2000));
     }
     if report.public.status == PublicStatus::Ok { ExitKind::Success } else { ExitKind::No }
 }

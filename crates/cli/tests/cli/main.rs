@@ -8,6 +8,7 @@
 )]
 
 mod attempt;
+mod attempt_journal;
 mod attest;
 mod backtest;
 mod backtest_runs;

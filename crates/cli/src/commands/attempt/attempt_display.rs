@@ -5,7 +5,7 @@ use jackline_attempt::{AttemptViolation, not_started_outcome};
 use jackline_task::{AttemptEvent, AttemptEventKind, TaskReport};
 use serde_json::json;
 
-use super::{AttemptOutput, AttemptRefusal};
+use super::{AttemptOutput, AttemptRefusal, broken_text};
 
 use crate::terminal::{
     bold, dim, print_json_line, print_line, print_note, print_warning, sanitize, styled,
@@ -131,13 +131,19 @@ fn files(names: &[String], text_if_empty: &str) -> String {
 pub(super) fn print_report(output: AttemptOutput, report: &TaskReport) {
     match output {
         AttemptOutput::Text => print_outcome(report),
-        AttemptOutput::Json => print_json_line(json!({
-            "event": "ended",
-            "session": report.session,
-            "stop": report.stop,
-            "outcome": report.public,
-            "trace": report.trace_file,
-        })),
+        AttemptOutput::Json => {
+            let mut ended = json!({
+                "event": "ended",
+                "session": report.session,
+                "stop": report.stop,
+                "outcome": report.public,
+                "trace": report.trace_file,
+            });
+            if let Some((kind, message)) = broken_text(report) {
+                ended["error"] = json!({ "kind": kind, "message": message });
+            }
+            print_json_line(ended);
+        }
         AttemptOutput::PublicOutcome => print_json_line(json!(report.public)),
     }
 }
