@@ -22,7 +22,7 @@ use jackline_journal::FileStore;
 use jackline_model::ToolDeclaration;
 use jackline_runtime::{AdapterTools, Definitions, Gate, GateAnswer, Runtime};
 use jackline_sandbox_host::{ProgramCancel, Sandbox, WorkerPool};
-use jackline_task::{CallEnvironment, new_session_name};
+use jackline_task::{CallEnvironment, RetryCounts, append_run_outcome, new_session_name};
 use jackline_workspace::shell::CancelSignal;
 use jackline_workspace::{Workspace, WorkspaceError, WorkspaceLimits};
 use serde_json::json;
@@ -256,13 +256,18 @@ fn finish_run(
     if let Some(found) = &evidence.tampered {
         return Err(RunError::Tampered { session, found: found.clone() });
     }
+    let programs = driver.has_programs().then(|| RetryCounts::read(journal.directory()));
     let public = run_outcome::public_outcome(RunEnd {
         stop: stop.as_ref(),
         answer,
         failed_program: driver.failed_program(),
+        retries: programs.unwrap_or_default(),
         objections: &evidence.objections,
         has_temporary_failure: driver.has_temporary_failure(),
     });
+    if programs.is_some() {
+        append_run_outcome(journal.directory(), &session, &public)?;
+    }
     Ok(RunReport { session, workspace, stop, suspend_reason: left, public, evidence })
 }
 

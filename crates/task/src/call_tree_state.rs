@@ -37,6 +37,8 @@ pub(crate) struct CallTreeState<'r> {
     pub(crate) store: FileStore,
     pub(crate) definition: Option<PathBuf>,
     /// How many attempts and calls there were so far.
+    /// Whether the calls belong to a run, which has a public outcome of its own.
+    pub(crate) is_run: bool,
     pub(crate) attempts: Cell<u32>,
     pub(crate) calls: Cell<u32>,
     /// Uses of generated tools that are not recorded yet, with the error type of each.

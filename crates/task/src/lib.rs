@@ -38,4 +38,4 @@ pub use task_file_reader::load_task;
 pub use task_model::{ChatSpec, ScriptedAnswer, TaskModel, TaskScript};
 pub use task_run::{TaskError, TaskOptions, TaskReport, new_session_name, run_task};
 pub use task_spec::{ArtifactKind, Delegate, TASK_FILE, Task};
-pub use trace_entry::TRACE_FILE;
+pub use trace_entry::{RetryCounts, TRACE_FILE, append_run_outcome};

@@ -98,15 +98,16 @@ impl<'s, 'r> RunningCall<'s, 'r> {
         self.close_open_attempt();
         let outcome = conclude(outcome, &trace);
         let public = egress(&outcome);
-        // Only the caller at the top gets a public outcome.
-        let user_outcome = (self.depth == 0).then_some(&public);
+        // Only the caller at the top gets a public outcome, and a run makes its own.
+        let is_border = self.depth == 0 && !self.shared.is_run;
+        let user_outcome = is_border.then_some(&public);
         if let Some(public) = user_outcome {
             trace.record_public_outcome(public);
         }
         let latest = trace.attempt_failures.last();
         let line = TraceEntry {
             timestamp: started.wall,
-            runtime: concat!("jackline/", env!("CARGO_PKG_VERSION")),
+            runtime: trace_entry::RUNTIME,
             session: &self.shared.session,
             call_id: &self.id,
             parent_call_id: self.parent.as_deref(),

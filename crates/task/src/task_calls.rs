@@ -79,6 +79,8 @@ pub(crate) struct CallSetup<'r> {
     pub(crate) front: TaskFront<'r>,
     pub(crate) task: &'r Task,
     pub(crate) author: SharedAuthor<'r>,
+    /// Whether the call belongs to a run, which has a public outcome of its own.
+    pub(crate) is_run: bool,
     /// Sets the budgets of the call.
     pub(crate) definition: &'r Definition,
     pub(crate) observer: &'r mut dyn FnMut(&AttemptEvent),
@@ -113,7 +115,7 @@ impl<'w> TaskCalls<'w> {
     ) -> CallReport {
         let front = TaskFront::new(gate, Some("the next program can make it"));
         self.run_call(
-            CallSetup { front, task, author, definition: defined, observer: hear },
+            CallSetup { front, task, author, is_run: true, definition: defined, observer: hear },
             |_, outcome, _| outcome,
         )
     }
@@ -125,7 +127,7 @@ impl<'w> TaskCalls<'w> {
         over: CallSetup<'r>,
         conclude: impl FnOnce(&mut TaskFront<'r>, InternalOutcome, &CallTrace) -> InternalOutcome,
     ) -> CallReport {
-        let CallSetup { front, task, author, definition: defined, observer: hear } = over;
+        let CallSetup { front, task, author, is_run, definition: defined, observer: hear } = over;
         let ground = &self.environment;
         let shared = CallTreeState {
             front: RefCell::new(front),
@@ -142,6 +144,7 @@ impl<'w> TaskCalls<'w> {
             session: ground.session.to_string(),
             store: ground.store.clone(),
             definition: ground.definition.clone(),
+            is_run,
             attempts: Cell::new(self.attempts.get()),
             calls: Cell::new(self.calls_made.get()),
             tool_uses: RefCell::default(),

@@ -193,7 +193,8 @@ pub fn run_task(
         cancel: ProgramCancel::when(is_cancelled.clone()),
         attempts: 0,
     });
-    let over = CallSetup { front, task, author, definition: &resolved.definition, observer: hear };
+    let definition = &resolved.definition;
+    let over = CallSetup { front, task, author, is_run: false, definition, observer: hear };
     let (mut stop, mut broken_guard) = (None, None);
     let called = calls.run_call(over, |front, outcome, trace| {
         let outcome =

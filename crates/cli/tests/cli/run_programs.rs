@@ -508,7 +508,8 @@ fn failed_programs_are_failed_iterations_and_their_details_are_not_public() {
             "retriable": false, "normalized": true,
             "normalization_policy": "guardrail_exhaustion_boundary_v1",
             "guardrail_class": "recoverable_guardrail", "guardrail_subtype": "rule",
-            "guardrail_recovery_attempts": 1,
+            // Nine calls, each with one retry.
+            "guardrail_recovery_attempts": 9,
         })
     );
     for internal in INTERNAL_WORDS {
@@ -554,6 +555,52 @@ fn an_error_message_of_a_program_is_public() {
         (&outcome["error_type"], &outcome["error_message"]),
         (&json!("not_found"), &json!("There is no such film."))
     );
+}
+
+/// Returns the lines of the log of attempts.
+fn attempt_log(world: &CliWorld, run: &CliOutput) -> Vec<Value> {
+    let path = world.session_directory(&session_id(run)).join("attempts.jsonl");
+    let text = fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn the_log_has_the_outcome_that_the_caller_of_a_run_gets() {
+    let repair = "error('no_film', 'RAW text of the program', retriable=True)";
+    for (definition, programs) in [
+        // Without a completion check, a successful program is no success of the run.
+        ("", ["ok({'a': 1})"; 8]),
+        (REPORT_COMPLETION, [repair; 8]),
+        (REPORT_COMPLETION, [REPORT_PROGRAM; 8]),
+    ] {
+        let world = CliWorld::new("");
+        let task = TaskDirectory::with_programs(&world, definition, &[("main", &programs)]);
+        let run = task.run(&[]);
+        let outcome = ended_event(&run)["outcome"].clone();
+        assert!(!outcome.to_string().contains("RAW"), "{outcome}");
+        let mut log = attempt_log(&world, &run);
+        let last = log.pop().unwrap();
+        assert_eq!(last["user_outcome"], outcome, "{last}");
+        assert_eq!(last["user_outcome_normalized"], outcome["normalized"], "{last}");
+        let policy = &outcome["normalization_policy"];
+        assert_eq!(last["user_outcome_normalization_policy"], *policy, "{last}");
+        // No single call has an outcome that a caller got.
+        assert!(log.iter().all(|line| line["user_outcome"] == Value::Null), "{log:?}");
+    }
+}
+
+#[test]
+fn the_outcome_of_a_run_counts_the_retries_of_all_its_programs() {
+    let world = CliWorld::new("");
+    let programs = ["import os"; 20];
+    let task = TaskDirectory::with_programs(&world, REPORT_COMPLETION, &[("main", &programs)]);
+    let run = task.run(&[]);
+    let outcome = ended_event(&run)["outcome"].clone();
+    // Two calls use their retry. Then pressure takes the retries away.
+    assert_eq!(outcome["guardrail_recovery_attempts"], 2, "{outcome}");
+    let text = "This request couldn't be completed after multiple attempts.";
+    assert_eq!(outcome["error_message"], text);
+    assert_eq!(outcome["guardrail_subtype"], "forbidden_construct");
 }
 
 #[test]

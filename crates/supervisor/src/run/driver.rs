@@ -214,6 +214,11 @@ impl<'a, 'h> RunDriver<'a, 'h> {
         self.last_failure.is_some_and(ModelErrorKind::is_temporary)
     }
 
+    /// Whether the model acts by programs.
+    pub(super) fn has_programs(&self) -> bool {
+        self.programs.is_some()
+    }
+
     /// How the last program ended, if it failed.
     pub(super) fn failed_program(&mut self) -> Option<InternalOutcome> {
         self.programs.as_mut().and_then(ProgramLoop::take_last_failure)

@@ -1,8 +1,9 @@
 //! The public outcome of a run. It says what the stop code and the journal say.
 
-use jackline_attempt::{InternalOutcome, OutcomeError, PublicOutcome, egress};
+use jackline_attempt::{GuardrailCause, InternalOutcome, OutcomeError, PublicOutcome, egress};
 use jackline_engine::StopCode;
 use jackline_engine::verdict::{SessionStop, StopDetail};
+use jackline_task::RetryCounts;
 use serde_json::Value;
 
 use crate::evidence::Objections;
@@ -15,6 +16,8 @@ pub(super) struct RunEnd<'a> {
     pub(super) answer: Option<InternalOutcome>,
     /// How the last program ended, if it failed.
     pub(super) failed_program: Option<InternalOutcome>,
+    /// How often its programs were retried.
+    pub(super) retries: RetryCounts,
     /// What the guards objected to.
     pub(super) objections: &'a Objections,
     /// Whether the last model failed for a reason that may pass with time.
@@ -26,34 +29,40 @@ pub(super) struct RunEnd<'a> {
 pub(super) fn public_outcome(end: RunEnd<'_>) -> PublicOutcome {
     let is_done = end.stop.is_some_and(|stop| stop.code == StopCode::ObjectiveAchieved);
     let nothing = || InternalOutcome::Ok { value: Value::Null, sources: Vec::new() };
-    egress(&if is_done {
-        end.answer.unwrap_or_else(nothing)
-    } else {
-        match end.failed_program {
-            Some(failed) => failed,
-            None => unfinished_outcome(end.stop, end.objections, end.has_temporary_failure),
+    if is_done {
+        return egress(&end.answer.unwrap_or_else(nothing));
+    }
+    let (error, guardrail) = match end.failed_program {
+        // Further programs have tried to repair a retriable error, so it stays internal.
+        Some(InternalOutcome::Error(error)) if error.retriable => (error, None),
+        Some(failed @ InternalOutcome::Error(_)) => return egress(&failed),
+        Some(InternalOutcome::InternalError { error, guardrail, .. }) => (error, guardrail),
+        Some(InternalOutcome::Ok { .. }) | None => {
+            unfinished_error(end.stop, end.objections, end.has_temporary_failure)
         }
+    };
+    let refused_stops = end.objections.refused_stops;
+    egress(&InternalOutcome::InternalError {
+        error,
+        guardrail,
+        guardrail_recovery_attempts: end.retries.guardrail.saturating_add(refused_stops),
+        retries: end.retries.all.saturating_add(refused_stops),
     })
 }
 
-/// The internal outcome of a run that ended without success.
-fn unfinished_outcome(
+/// The error of a run that ended without success, and the violation that ended it.
+fn unfinished_error(
     stop: Option<&SessionStop>,
     objections: &Objections,
     has_temporary_failure: bool,
-) -> InternalOutcome {
+) -> (OutcomeError, Option<GuardrailCause>) {
     let error_type = stop.map_or_else(|| "suspended".to_owned(), ToString::to_string);
     let is_engine = stop
         .is_some_and(|stop| matches!(stop.detail, Some(StopDetail::Model | StopDetail::Worker)));
     let is_retriable = is_engine && has_temporary_failure;
-    InternalOutcome::InternalError {
-        error: OutcomeError::new(&error_type, "the run ended without success", is_retriable),
-        guardrail: stop
-            .filter(|stop| is_ended_by_guardrail(stop))
-            .and_then(|_| objections.last.clone()),
-        guardrail_recovery_attempts: objections.refused_stops,
-        retries: objections.refused_stops,
-    }
+    let error = OutcomeError::new(&error_type, "the run ended without success", is_retriable);
+    let guardrail = stop.filter(|stop| is_ended_by_guardrail(stop));
+    (error, guardrail.and_then(|_| objections.last.clone()))
 }
 
 /// Whether a guard ended the session, and not a person, a provider or a fault.
@@ -73,7 +82,6 @@ fn is_ended_by_guardrail(stop: &SessionStop) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use jackline_attempt::GuardrailCause;
     use jackline_engine::verdict::ViolationClass;
 
     use super::*;
@@ -86,6 +94,7 @@ mod tests {
             stop: Some(&stop),
             answer: None,
             failed_program: None,
+            retries: RetryCounts::default(),
             objections: &Objections { last: Some(cause), refused_stops: 0 },
             has_temporary_failure: true,
         })
