@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use jackline_attempt::InternalOutcome;
 use jackline_decode::stream::Refusal;
 use jackline_engine::event::UsageReported;
-use jackline_engine::id::RequestId;
 use jackline_engine::json::parse_strict;
 use jackline_engine::verdict::{CompletionResult, ContextLevel};
 use jackline_engine::{Arguments, CallStatus, Definition, FaultKind, Payload, StopProposed};
@@ -524,6 +523,9 @@ fn report_usage(
 }
 
 /// The usage of an answer. If the provider did not report it, the estimate.
+///
+/// It has no request id: each answer is reported once, and the ids of servers are not unique. A
+/// record with an id that was used before would replace the earlier one.
 pub(crate) fn usage_event(
     engine: &EngineSpec,
     reply: &ModelReply,
@@ -531,9 +533,7 @@ pub(crate) fn usage_event(
     window: Option<u64>,
 ) -> UsageReported {
     let usage = reply.usage.or(guess).unwrap_or_default();
-    let request = reply.request.as_deref().and_then(|id| RequestId::parse(id).ok());
     UsageReported {
-        request,
         model: Some(engine.model_name().to_owned()),
         input: usage.input,
         cache_read: usage.cache_read,
@@ -593,4 +593,36 @@ pub(crate) fn preview(text: &str) -> String {
 fn start_instant() -> Instant {
     #[expect(clippy::disallowed_methods, reason = "only for the events of a run")]
     Instant::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use jackline_model::LocalModelSpec;
+
+    use super::*;
+    use crate::engines::EngineKind;
+
+    /// Ollama draws its ids from 999 numbers, and some servers always send the same one.
+    #[test]
+    fn an_id_of_a_server_does_not_replace_an_earlier_answer() {
+        let engine = EngineSpec {
+            label: "m".to_owned(),
+            kind: EngineKind::Local(LocalModelSpec {
+                path: "m.gguf".into(),
+                window: None,
+                timeout: Duration::from_secs(1),
+            }),
+            when: Vec::new(),
+            budget: None,
+            window: None,
+        };
+        let reply = ModelReply {
+            message: AssistantMessage::default(),
+            end: AnswerEnd::Turn,
+            usage: Some(TokenUsage { input: 100, output: 10, ..TokenUsage::default() }),
+            request: Some("chatcmpl-7".to_owned()),
+        };
+        let event = usage_event(&engine, &reply, None, None);
+        assert_eq!((event.request, event.input, event.output), (None, 100, 10));
+    }
 }
