@@ -4,12 +4,15 @@ use jackline_analysis::{CallInput, Explainer, HypotheticalCall};
 use jackline_attempt::{
     ArtifactFault, ArtifactOutcome, AttemptViolation, Executor, Subtype, Validator,
 };
-use jackline_decode::{DecodeOutcome, Schema, TextEnding, decode, plan_schema};
+use jackline_decode::{
+    DecodeMismatch, DecodeOutcome, InvalidDocument, Schema, TextEnding, check_value_unchanged, decode, plan_schema,
+};
 use jackline_engine::{ActorId, SessionId, ToolName};
 use jackline_host::HostAccess;
 use jackline_journal::Store as _;
 use jackline_runtime::{AdapterTools, Definitions, reason_of};
 use jackline_sandbox_host::{CallError, ProgramHost as _};
+use jackline_workspace::argument_schemas;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -59,7 +62,11 @@ impl Validator<WrittenPlan> for Rehearsal<'_, '_, '_> {
                 objections.into_iter().map(move |objection| with_step_number(at, objection))
             })
             .collect();
-        if unknown.is_empty() { self.rehearse(&plan) } else { unknown }
+        if !unknown.is_empty() {
+            return unknown;
+        }
+        let invalid = invalid_arguments(&plan);
+        if invalid.is_empty() { self.rehearse(&plan) } else { invalid }
     }
 
     fn judge(&mut self, _: &WrittenPlan, _: &ArtifactOutcome) -> Vec<AttemptViolation> {
@@ -105,6 +112,38 @@ impl Rehearsal<'_, '_, '_> {
     }
 }
 
+/// The violations of arguments that a workspace tool does not accept. Generated tools have no
+/// schema.
+fn invalid_arguments(plan: &CallPlan) -> Vec<AttemptViolation> {
+    let schemas = argument_schemas(jackline_workspace::tools());
+    let mut violations = Vec::new();
+    for (at, step) in plan.tool_calls.iter().enumerate() {
+        let schema = schemas.get(&step.name).and_then(|text| serde_json::from_str(&text.0).ok());
+        let schema = schema.and_then(|schema: Value| Schema::compile(&schema).ok());
+        let Some(schema) = schema else { continue };
+        let arguments = Value::Object(step.arguments.clone());
+        let DecodeOutcome::Invalid(wrong) = check_value_unchanged(arguments, &schema) else {
+            continue;
+        };
+        let found = schema_violations(&wrong, &format!("the arguments of `{}`", step.name));
+        violations.extend(found.into_iter().map(|violation| with_step_number(at, violation)));
+    }
+    violations
+}
+
+/// The violations of a document. Errors without a path are about `whole`.
+fn schema_violations(wrong: &InvalidDocument, whole: &str) -> Vec<AttemptViolation> {
+    let violation = |it: &DecodeMismatch| {
+        let at = if it.path.is_empty() { whole } else { &it.path };
+        plan_violation(format!("{at} must be {}, not {}", it.expected, it.got))
+    };
+    wrong.errors.iter().map(violation).collect()
+}
+
+fn plan_violation(message: String) -> AttemptViolation {
+    AttemptViolation::new(Subtype::PlanInvalid, message)
+}
+
 /// Adds the number of a step to a violation.
 fn with_step_number(at: usize, objection: AttemptViolation) -> AttemptViolation {
     let message = format!("step {}: {}", at + 1, objection.message);
@@ -132,22 +171,19 @@ impl Executor<WrittenPlan> for PlanRunner<'_, '_, '_> {
 
 /// Parses the plan, or returns its violations.
 fn parse_plan(written: &WrittenPlan) -> Result<CallPlan, Vec<AttemptViolation>> {
-    let invalid = |message: String| AttemptViolation::new(Subtype::PlanInvalid, message);
     let schema = Schema::compile(&plan_schema()).ok();
     let value = match decode(&written.text, schema.as_ref(), TextEnding::Finished) {
         DecodeOutcome::Accepted(accepted) => accepted.value,
         DecodeOutcome::Invalid(wrong) => {
-            let each = wrong.errors.iter().map(|it| {
-                let at = if it.path.is_empty() { "the plan" } else { &it.path };
-                invalid(format!("{at} must be {}, not {}", it.expected, it.got))
-            });
-            let mut violations: Vec<AttemptViolation> = each.collect();
+            let mut violations = schema_violations(&wrong, "the plan");
             if violations.is_empty() {
-                violations.push(invalid("the answer contains no plan".to_owned()));
+                violations.push(plan_violation("the answer contains no plan".to_owned()));
             }
             return Err(violations);
         }
-        DecodeOutcome::CutOff(_) => return Err(vec![invalid("the plan was cut off".to_owned())]),
+        DecodeOutcome::CutOff(_) => {
+            return Err(vec![plan_violation("the plan was cut off".to_owned())]);
+        }
     };
-    serde_json::from_value(value).map_err(|error| vec![invalid(error.to_string())])
+    serde_json::from_value(value).map_err(|error| vec![plan_violation(error.to_string())])
 }

@@ -38,6 +38,29 @@ fn an_invalid_plan_is_refused_with_all_violations() {
 }
 
 #[test]
+fn arguments_that_a_tool_does_not_accept_are_reported_before_the_first_step_runs() {
+    let world = TaskWorld::new("");
+    let bad = r#"{"action_type": "SYNTHESIZE", "tool_calls": [
+      {"name": "write_file", "arguments": {"path": "one", "content": "1"}},
+      {"name": "write_file", "arguments": {"pth": "a", "content": 5}}]}"#;
+    let done = world.run(&plans(&[bad, WRITES]));
+    assert!(done.report.internal.is_ok(), "{:?}", done.report.internal);
+    assert!(done.violations().iter().all(|it| it == "plan_invalid"), "{:?}", done.violations());
+    let lanes = done.report.trace.lanes;
+    assert_eq!((lanes.guardrail.used, lanes.execution.used), (1, 0));
+    let failures = &done.report.trace.attempt_failures;
+    assert!(failures.iter().all(|it| it.error_message.starts_with("step 2: ")), "{failures:?}");
+    // Only the steps of the second plan ran.
+    let events = world.events(&done.report.session);
+    assert_eq!(events.iter().filter(|it| *it == "tool_proposed").count(), 2);
+    // A number in quotes is accepted, as when the step runs.
+    let quoted = r#"{"action_type": "SEARCH", "tool_calls": [
+      {"name": "list_dir", "arguments": {"path": null, "offset": "1"}}]}"#;
+    let done = TaskWorld::new("").run(&plans(&[quoted]));
+    assert!(done.report.internal.is_ok(), "{:?}", done.report.internal);
+}
+
+#[test]
 fn a_step_that_would_be_denied_later_is_reported_before_the_first_one_runs() {
     let definition = "policies: [ sequential_dependency: { write_file: [list_dir] } ]\n";
     let world = TaskWorld::new(definition);
