@@ -56,7 +56,11 @@ impl StatusLabel {
         let (word, reason, tone) = match stop.code {
             StopCode::ObjectiveAchieved => ("finished", None, LabelTone::Good),
             StopCode::NoEvidence => {
-                ("finished", Some("no completion check".to_owned()), LabelTone::Normal)
+                let reason = match &stop.detail {
+                    Some(StopDetail::Completion) => "completion check not passed",
+                    _ => "no completion check",
+                };
+                ("finished", Some(reason.to_owned()), LabelTone::Normal)
             }
             StopCode::HumanRequested => {
                 ("stopped", Some("by a person".to_owned()), LabelTone::Normal)
@@ -152,6 +156,12 @@ mod tests {
         let cases = [
             (StopCode::ObjectiveAchieved, None, "finished", LabelTone::Good),
             (StopCode::NoEvidence, None, "finished (no completion check)", LabelTone::Normal),
+            (
+                StopCode::NoEvidence,
+                Some(StopDetail::Completion),
+                "finished (completion check not passed)",
+                LabelTone::Normal,
+            ),
             (StopCode::Interrupted, None, "ended before the task was done", LabelTone::Normal),
             (StopCode::HumanRequested, None, "stopped by a person", LabelTone::Normal),
             (StopCode::SystemError, Some(StopDetail::Loop), "stopped: loop", LabelTone::Alarm),

@@ -98,12 +98,14 @@ fn end_code(look: GuardInput<'_>, last_check: Option<&CompletionResult>) -> Sess
             |reached| reached.stop(),
         ),
         Some(TurnResult::Capped) => code(StopCode::Capped).with_detail(StopDetail::Completion),
-        Some(
-            TurnResult::Complete
-            | TurnResult::Unchecked
-            | TurnResult::Incomplete
-            | TurnResult::Unverified,
-        ) => code(StopCode::NoEvidence),
+        Some(TurnResult::Incomplete | TurnResult::Unverified) => {
+            code(StopCode::NoEvidence).with_detail(StopDetail::Completion)
+        }
+        // The files may have changed since the check passed.
+        Some(TurnResult::Complete) if last_check.is_some() => {
+            code(StopCode::NoEvidence).with_detail(StopDetail::Completion)
+        }
+        Some(TurnResult::Complete | TurnResult::Unchecked) => code(StopCode::NoEvidence),
     }
 }
 

@@ -108,6 +108,33 @@ fn a_missing_key_variable_of_a_definition_is_an_error() {
 }
 
 #[test]
+fn a_check_that_did_not_pass_in_observe_mode_is_reported_as_such() {
+    let world = CliWorld::new("");
+    let definition = "mode: observe\ncompletion: { files: [never.md] }\n";
+    let task = TaskDirectory::new(&world, definition, &[("main", &script_with_calls(&[]))]);
+    let run = run_with_input(task.run_command(&["--no-wait"]).arg(&task.directory), b"");
+    assert!(run.stdout.contains("finished (completion check not passed)"), "{run:?}");
+    assert!(run.stdout.contains("the completion check did not pass"), "{run:?}");
+    assert!(!run.stdout.contains("add a `completion` section"), "{run:?}");
+    let run = task.run(&[]);
+    assert_eq!(stop_code(&run), "NO_EVIDENCE{completion}");
+    let log = world.jackline(&["log", &session_id(&run)]);
+    assert!(log.stdout.contains("completion check not passed"), "{log:?}");
+}
+
+#[test]
+fn an_observed_limit_does_not_end_a_run() {
+    let world = CliWorld::new("");
+    let definition = "mode: observe\nlimits: { steps: 1 }\ncompletion: { files: [b] }\n";
+    let write = |path: &str| ("write_file", json!({ "path": path, "content": "1" }));
+    let calls = script_with_calls(&[write("a"), write("b")]);
+    let task = TaskDirectory::new(&world, definition, &[("main", &calls)]);
+    let run = task.run(&[]);
+    assert_eq!(stop_code(&run), "OBJECTIVE_ACHIEVED", "{run:?}");
+    assert_eq!(run.code, Some(0), "{run:?}");
+}
+
+#[test]
 fn a_run_without_a_completion_check_is_reported_as_such() {
     let world = CliWorld::new("");
     let task = TaskDirectory::new(&world, "", &[("main", &script_with_calls(&[]))]);

@@ -16,7 +16,7 @@ use core::fmt;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::{FoldInput, Guard, GuardAnswers, GuardInput, ViolationDraft};
-use crate::definition::Definition;
+use crate::definition::{Definition, Mode};
 use crate::event::EventKind;
 use crate::models::format_usd;
 use crate::state::{SessionState, short_hash};
@@ -304,9 +304,17 @@ pub(crate) fn reached_limits(input: GuardInput<'_>) -> Vec<ReachedLimit<'_>> {
     deadline.into_iter().chain(reached).collect()
 }
 
-/// Returns the first reached limit that is not soft.
+/// Returns the first reached limit that ends the work: one that is not soft. In mode `observe` only
+/// time ends the work, because the supervisor of a run keeps its time limits in every mode.
 pub(crate) fn reached_hard_limit(input: GuardInput<'_>) -> Option<ReachedLimit<'_>> {
-    reached_limits(input).into_iter().find(|reached| !reached.measured.limit.soft)
+    let is_observing = input.definition.mode == Mode::Observe;
+    let is_time =
+        |it: LimitDimension| matches!(it, LimitDimension::Deadline | LimitDimension::WallSeconds);
+    let ends = |reached: &ReachedLimit<'_>| {
+        let LimitUsage { limit, dimension, .. } = &reached.measured;
+        !limit.soft && (!is_observing || is_time(*dimension))
+    };
+    reached_limits(input).into_iter().find(ends)
 }
 
 pub(crate) struct LimitGuard;

@@ -5,7 +5,8 @@ use jackline_attempt::{
     ArtifactFault, ArtifactOutcome, AttemptViolation, Executor, Subtype, Validator,
 };
 use jackline_decode::{
-    DecodeMismatch, DecodeOutcome, InvalidDocument, Schema, TextEnding, check_value_unchanged, decode, plan_schema,
+    DecodeMismatch, DecodeOutcome, InvalidDocument, Schema, TextEnding, check_value_unchanged,
+    decode, plan_schema,
 };
 use jackline_engine::{ActorId, SessionId, ToolName};
 use jackline_host::HostAccess;

@@ -46,10 +46,13 @@ pub(super) fn show(report: &RunReport, as_json: bool) {
         }
     };
     print_line(format!("\n{head}"));
-    if report.stop.as_ref().is_some_and(|stop| stop.code == StopCode::NoEvidence) {
-        print_line(
+    let unproven = report.stop.as_ref().filter(|stop| stop.code == StopCode::NoEvidence);
+    match unproven.map(|stop| stop.detail.is_some()) {
+        Some(true) => print_line("  the completion check did not pass, and did not block the stop"),
+        Some(false) => print_line(
             "  to check when the task is done, add a `completion` section to the definition",
-        );
+        ),
+        None => {}
     }
     outcome(&report.public)
         .lines()
