@@ -89,6 +89,11 @@ impl TestSummary {
         }
     }
 
+    /// A run that found no tests.
+    fn without_tests(runner: TestRunner) -> Self {
+        Self { runner, passed: Some(0), failed: 0, skipped: 0, complete: true }
+    }
+
     /// The sum of two runs.
     fn combine(self, other: Self) -> Self {
         let runner = if self.failed == 0 && other.failed > 0 { other.runner } else { self.runner };

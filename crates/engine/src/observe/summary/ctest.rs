@@ -13,7 +13,7 @@ pub(super) struct CtestParser {
 }
 
 impl RunnerParser for CtestParser {
-    const FIRST_BYTES: &'static [u8] = b"0123456789TE";
+    const FIRST_BYTES: &'static [u8] = b"0123456789TEN";
 
     fn read_line(&mut self, line: &OutputLine<'_>) {
         let text = line.trimmed;
@@ -24,6 +24,11 @@ impl RunnerParser for CtestParser {
                 } else if text.contains("***") {
                     let skipped = text.contains("***Skipped") || text.contains(" (Disabled)");
                     self.skipped += u64::from(skipped && text.contains(" Test #"));
+                }
+            }
+            Some(b'N') => {
+                if text == "No tests were found!!!" {
+                    add_run(&mut self.summary, TestSummary::without_tests(TestRunner::Ctest));
                 }
             }
             Some(b'T' | b'E') => {

@@ -14,14 +14,21 @@ pub(super) struct JestParser {
     run: Option<TestSummary>,
 }
 
+/// The words of a run that found no test. The option `--passWithNoTests` makes it a success.
+const NO_TESTS: [&str; 2] =
+    ["No tests found, exiting with code ", "No tests found related to files changed since "];
+
 impl RunnerParser for JestParser {
-    const FIRST_BYTES: &'static [u8] = b"T";
+    const FIRST_BYTES: &'static [u8] = b"TN";
 
     fn read_line(&mut self, line: &OutputLine<'_>) {
-        if !line.has_no_indentation() || !matches!(line.text.as_bytes().first(), Some(b'T')) {
+        if !line.has_no_indentation() || !matches!(line.text.as_bytes().first(), Some(b'T' | b'N'))
+        {
             return;
         }
-        if let Some(counts) = line.text.strip_prefix("Test Suites: ") {
+        if NO_TESTS.iter().any(|words| line.text.starts_with(words)) {
+            add_run(&mut self.summary, TestSummary::without_tests(TestRunner::Jest));
+        } else if let Some(counts) = line.text.strip_prefix("Test Suites: ") {
             self.close_run(false);
             let mut failed = 0;
             let mut all = true;

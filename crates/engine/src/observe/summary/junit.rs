@@ -44,6 +44,8 @@ impl RunnerParser for JunitParser {
             self.begun = true;
         } else if let Some(counts) = text.strip_prefix("Tests run: ") {
             self.read_counts(tag, counts);
+        } else if text == "No tests to run." {
+            add_run(&mut self.modules, junit_summary(Some(0), 0, 0));
         } else if text.starts_with("OK (") {
             let tests = text.strip_prefix("OK (").and_then(leading_count);
             if let Some((tests, "tests)" | "test)")) = tests {
@@ -139,9 +141,12 @@ impl JunitParser {
 /// `3 tests completed, 1 failed`, which Gradle prints only if a test failed. Otherwise the name of
 /// the task shows that tests were run, and the last line shows the result.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each flag is an independent observation")]
 pub(super) struct GradleParser {
     summary: Option<TestSummary>,
     ran: bool,
+    /// Whether a test task found no tests.
+    found_none: bool,
     failed: u64,
     not_built: bool,
     succeeded: bool,
@@ -159,6 +164,8 @@ impl RunnerParser for GradleParser {
                 let task = line.text.strip_prefix("> Task ").unwrap_or(line.text);
                 let ran = task.strip_prefix(':').is_some_and(is_test_task);
                 self.ran |= ran;
+                let empty = task.strip_prefix(':').and_then(|task| task.strip_suffix(" NO-SOURCE"));
+                self.found_none |= empty.is_some_and(is_test_task);
                 self.failed += u64::from(ran && task.ends_with(" FAILED"));
             }
             Some(b'E') => {
@@ -181,12 +188,13 @@ impl RunnerParser for GradleParser {
         // Gradle does not print the number of passed tests.
         let without_counts = TestSummary {
             runner: TestRunner::Gradle,
-            passed: self.not_built.then_some(0),
+            passed: (self.not_built || !self.ran).then_some(0),
             failed: self.failed.max(u64::from(self.not_built)),
             skipped: 0,
             complete: self.succeeded,
         };
-        self.summary.or_else(|| (self.ran || self.not_built).then_some(without_counts))
+        let has_tests = self.ran || self.not_built || self.found_none;
+        self.summary.or_else(|| has_tests.then_some(without_counts))
     }
 }
 

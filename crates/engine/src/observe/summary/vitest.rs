@@ -15,9 +15,13 @@ pub(super) struct VitestParser {
 }
 
 impl RunnerParser for VitestParser {
-    const FIRST_BYTES: &'static [u8] = b"TED";
+    const FIRST_BYTES: &'static [u8] = b"TEDN";
 
     fn read_line(&mut self, line: &OutputLine<'_>) {
+        if line.trimmed.starts_with("No test files found, exiting with code ") {
+            self.close_run(false);
+            add_run(&mut self.summary, TestSummary::without_tests(TestRunner::Vitest));
+        }
         if line.has_no_indentation() {
             return;
         }
