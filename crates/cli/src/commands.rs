@@ -41,7 +41,7 @@ pub(crate) mod violations;
 pub(crate) mod watch;
 
 use std::fs::File;
-use std::io::{BufReader, ErrorKind, Read as _, Write as _};
+use std::io::{BufReader, ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use jackline_definition::FILE_NAME;
@@ -53,7 +53,7 @@ use jackline_runtime::{SelectError, Sessions};
 
 use crate::args::SessionsArgs;
 use crate::exit::ExitKind;
-use crate::terminal::{current_directory, fail, load_sessions, print_line, sanitize};
+use crate::terminal::{current_directory, fail, load_sessions, print_line, print_raw, sanitize};
 
 /// The definition of this directory: that of the repository, else the user's own, which applies in
 /// every directory.
@@ -95,8 +95,7 @@ fn user_definition() -> Option<PathBuf> {
 /// file was written.
 fn hand_out(text: &str, out: Option<&Path>) -> Result<bool, ExitKind> {
     let Some(out) = out else {
-        // A reader that closes the pipe early is not a failure.
-        let _ = std::io::stdout().lock().write_all(text.as_bytes());
+        print_raw(text);
         return Ok(false);
     };
     match write_private(&current_directory().join(out), text.as_bytes()) {

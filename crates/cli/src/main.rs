@@ -13,6 +13,7 @@ use jackline_engine::ControlAction;
 
 use crate::args::{Cli, CliCommand, ConstraintCommand, HookArgs, StdioArgs};
 use crate::exit::ExitKind;
+use crate::terminal::finish_output;
 
 fn main() -> ExitCode {
     // Some clients start a hook for every event, so a hook skips the full argument parser.
@@ -31,7 +32,7 @@ fn main() -> ExitCode {
     if first.is_some_and(|first| first == "stdio")
         && let Some(stdio) = StdioArgs::parse_fast(arguments)
     {
-        return commands::stdio::run(&stdio).into();
+        return finish_output(commands::stdio::run(&stdio)).into();
     }
     let exit = match Cli::parse().command {
         CliCommand::Stdio(stdio) => commands::stdio::run(&stdio),
@@ -78,7 +79,7 @@ fn main() -> ExitCode {
         CliCommand::Verification(verification) => commands::verification::run(&verification),
         CliCommand::Notify => commands::notify::run(),
     };
-    exit.into()
+    finish_output(exit).into()
 }
 
 impl From<ExitKind> for ExitCode {

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, BufRead as _, Write as _};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anstyle::{AnsiColor, Style};
 use jackline_engine::{Decision, Timestamp};
@@ -14,14 +14,42 @@ use jackline_runtime::{Definitions, Sessions};
 
 use crate::exit::ExitKind;
 
-/// Prints a line. A reader that closes the pipe early is not a failure.
+/// Why a part of the output is lost, if it is.
+static LOST_OUTPUT: OnceLock<String> = OnceLock::new();
+
+/// Prints a line.
 pub(crate) fn print_line(text: impl Display) {
-    let _ = writeln!(anstream::stdout().lock(), "{text}");
+    note_output(writeln!(anstream::stdout().lock(), "{text}"));
 }
 
 /// Prints a line for programs, without styles.
 pub(crate) fn print_json_line(text: impl Display) {
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
+    note_output(writeln!(std::io::stdout().lock(), "{text}"));
+}
+
+/// Prints a text as it is.
+pub(crate) fn print_raw(text: &str) {
+    note_output(std::io::stdout().lock().write_all(text.as_bytes()));
+}
+
+/// Notes whether output could be written, for [`finish_output`]. A reader that closes the pipe
+/// early is not a failure.
+pub(crate) fn note_output(written: io::Result<()>) {
+    if let Err(error) = written
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        let _ = LOST_OUTPUT.set(error.to_string());
+    }
+}
+
+/// Writes the rest of the output. Returns the exit code of the command: a command whose output is
+/// lost has not succeeded.
+pub(crate) fn finish_output(exit: ExitKind) -> ExitKind {
+    note_output(io::stdout().lock().flush());
+    match LOST_OUTPUT.get() {
+        Some(error) => fail(ExitKind::Broken, format!("can't write to standard output: {error}")),
+        None => exit,
+    }
 }
 
 /// Prints an error.

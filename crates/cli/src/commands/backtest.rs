@@ -8,7 +8,6 @@ mod pool;
 mod progress;
 mod report;
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -25,7 +24,7 @@ use jackline_runtime::{AdapterTools, Definitions};
 use super::{DEFAULT_DEFINITION, check_definition_file, default_definition};
 use crate::args::BacktestArgs;
 use crate::exit::ExitKind;
-use crate::terminal::{current_directory, fail, print_error, print_warning, sanitize};
+use crate::terminal::{current_directory, fail, print_error, print_raw, print_warning, sanitize};
 use files::{RecordedFile, SearchLocations, UnreadableFile, find_recordings, readable_clients};
 use play::{BacktestContext, BacktestPart, InputBuffers};
 use progress::ProgressBar;
@@ -75,7 +74,7 @@ fn backtest(args: &BacktestArgs) -> Result<ExitKind, ExitKind> {
     let any = !files.is_empty();
     found.unreadable_files.iter().for_each(|unreadable| errors.unreadable(unreadable));
     let each = |part: BacktestPart| {
-        let _ = std::io::stdout().lock().write_all(part.json.as_bytes());
+        print_raw(&part.json);
         report.merge(part.report);
         part.broken.iter().for_each(|line| errors.lines.push(|| describe_bad_line(line)));
         if let Some((file, error)) = part.unreadable {

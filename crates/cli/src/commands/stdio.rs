@@ -14,7 +14,7 @@ use super::check_definition_file;
 use crate::args::StdioArgs;
 use crate::exit::ExitKind;
 use crate::terminal::{
-    current_directory, fail, machine_definitions, open_store, print_warning, sanitize,
+    current_directory, fail, machine_definitions, note_output, open_store, print_warning, sanitize,
 };
 
 /// The maximum length of an input line.
@@ -105,8 +105,9 @@ fn serve(runtime: &mut Runtime, mut session: SessionId) -> ExitKind {
                 }
             },
         };
-        if write_answer(&answer).is_err() {
-            // The client has closed the pipe, so no error can be reported.
+        if let Err(error) = write_answer(&answer) {
+            // If the client has closed the pipe, no error can be reported.
+            note_output(Err(error));
             return exit;
         }
         runtime.finish(answer.deferred);
