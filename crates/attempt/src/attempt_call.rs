@@ -125,7 +125,7 @@ impl<A> CallProgress<'_, '_, A> {
             if !error.retriable || self.lanes.spend(Lane::Provider).is_err() {
                 return Err(self.internal_end(error_type, message, error.retriable));
             }
-            let remaining = self.lanes.provider.remaining;
+            let remaining = self.lanes.left_after_next(Lane::Provider);
             self.set_feedback(GenerationFeedback::provider(error_type, message, remaining));
         }
     }
@@ -208,7 +208,7 @@ impl<A> CallProgress<'_, '_, A> {
                 self.check_interruption(ended)?;
                 match self.lanes.spend(Lane::Execution) {
                     Ok(()) => {
-                        let remaining = self.lanes.execution.remaining;
+                        let remaining = self.lanes.left_after_next(Lane::Execution);
                         let feedback =
                             GenerationFeedback::execution(&error_type, &message, remaining);
                         Ok((Stage::ExecutionRetry, feedback))
@@ -217,8 +217,9 @@ impl<A> CallProgress<'_, '_, A> {
                         Err(self.internal_end(&error_type, &message, is_retriable(&error_type)))
                     }
                     Err(NoRetry::Exhausted) => {
-                        self.trace.execution_retry_exhausted = true;
-                        let text = format!("Execution retries exhausted for {}", self.call.name);
+                        self.trace.execution_retry_exhausted =
+                            self.lanes.is_used_up(Lane::Execution);
+                        let text = self.exhausted_text(Lane::Execution, "Execution retries");
                         let error = OutcomeError::new(EXECUTION_EXHAUSTED, text, false)
                             .with("execution_retry_attempts", self.lanes.execution.used)
                             .with("last_error_type", error_type)
@@ -276,7 +277,7 @@ impl<A> CallProgress<'_, '_, A> {
         let used = self.lanes.guardrail.used;
         let error = match spent {
             Ok(()) => {
-                let remaining = self.lanes.guardrail.remaining;
+                let remaining = self.lanes.left_after_next(Lane::Guardrail);
                 return Ok((
                     Stage::RolledBack,
                     GenerationFeedback::guardrail(violations, remaining),
@@ -284,9 +285,8 @@ impl<A> CallProgress<'_, '_, A> {
             }
             Err(NoRetry::Off) => objection(leading.message.clone(), leading.kind.as_str(), used),
             Err(NoRetry::Exhausted) => {
-                self.trace.guardrail_retry_exhausted = true;
-                let text =
-                    format!("Recoverable guardrail retries exhausted for {}", self.call.name);
+                self.trace.guardrail_retry_exhausted = self.lanes.is_used_up(Lane::Guardrail);
+                let text = self.exhausted_text(Lane::Guardrail, "Recoverable guardrail retries");
                 objection(text, GUARDRAIL_EXHAUSTED, used)
             }
         };
@@ -311,20 +311,29 @@ impl<A> CallProgress<'_, '_, A> {
         match self.lanes.spend(Lane::Outcome) {
             Ok(()) => {
                 self.trace.outcome_repair_triggered = true;
-                let remaining = self.lanes.outcome.remaining;
+                let remaining = self.lanes.left_after_next(Lane::Outcome);
                 Ok((Stage::OutcomeRetry, GenerationFeedback::outcome(&error, class, remaining)))
             }
             Err(NoRetry::Off) => Err(InternalOutcome::Error(error).into()),
             Err(NoRetry::Exhausted) => {
-                self.trace.outcome_repair_retry_exhausted = true;
-                let text =
-                    format!("Retriable outcome-error repairs exhausted for {}", self.call.name);
+                self.trace.outcome_repair_retry_exhausted = self.lanes.is_used_up(Lane::Outcome);
+                let text = self.exhausted_text(Lane::Outcome, "Retriable outcome-error repairs");
                 let exhausted = OutcomeError::new(OUTCOME_EXHAUSTED, text, false)
                     .with("outcome_repair_attempts", self.lanes.outcome.used)
                     .with("last_error_type", error.error_type)
                     .with("last_error_message", error.error_message);
                 Err(self.internal_end_with(exhausted, None))
             }
+        }
+    }
+
+    /// Why no retry follows: the lane has none left, or the call has reached its ceiling.
+    fn exhausted_text(&self, lane: Lane, retries: &str) -> String {
+        let name = &self.call.name;
+        if self.lanes.is_used_up(lane) {
+            format!("{retries} exhausted for {name}")
+        } else {
+            format!("The ceiling of {} requests is reached for {name}", self.lanes.ceiling)
         }
     }
 

@@ -87,6 +87,17 @@ impl RetryLanes {
         Lane::ALL.iter().map(|lane| self.of(*lane).used).sum()
     }
 
+    /// The retries of a lane that can follow the next attempt. The ceiling may leave fewer than the
+    /// lane has.
+    pub(crate) fn left_after_next(&self, lane: Lane) -> u32 {
+        self.of(lane).remaining.min(self.ceiling.saturating_sub(self.asked + 1))
+    }
+
+    /// Whether a lane has no retry left. If it has some, only the ceiling ends the call.
+    pub(crate) fn is_used_up(&self, lane: Lane) -> bool {
+        self.of(lane).remaining == 0
+    }
+
     pub(crate) fn count_request(&mut self) {
         self.asked += 1;
     }

@@ -62,3 +62,19 @@ fn the_ceiling_holds_whatever_the_lanes_have_left() {
         assert_eq!(world.asks.len(), ceiling as usize);
     }
 }
+
+#[test]
+fn a_call_that_reaches_its_ceiling_has_not_used_up_the_lane() {
+    for lane in [Lane::Guardrail, Lane::Execution, Lane::Outcome] {
+        let mut world = CallWorld::default();
+        let (outcome, trace) = world.run_call(&with(lane, 9, 2), &[failing(lane)]);
+        assert_eq!(trace.lanes.of(lane).remaining, 8, "{lane:?}");
+        assert!(!trace.guardrail_retry_exhausted && !trace.execution_retry_exhausted);
+        assert!(!trace.outcome_repair_retry_exhausted);
+        let message = &outcome.error().unwrap().error_message;
+        assert!(message.starts_with("The ceiling of 2 requests is reached for "), "{message}");
+        // The only feedback says that no retry follows the next attempt.
+        let feedback = serde_json::to_string(&world.asks[1].feedback).unwrap();
+        assert!(feedback.contains("_budget\":0"), "{feedback}");
+    }
+}
