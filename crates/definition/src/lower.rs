@@ -22,6 +22,8 @@ pub(crate) struct LoweredDefinition {
     pub(crate) rules: Vec<LoweredRule>,
     /// Rules of packs that the file names although it does not extend the pack.
     pub(crate) unused_pack_rules: Vec<(String, SourcePosition)>,
+    /// The subtypes in `attempts.terminal`.
+    pub(crate) terminal_subtypes: Vec<(String, SourcePosition)>,
     /// The modes that the file gives to rules and packs by name.
     pub(crate) modes: Vec<(String, Mode)>,
     /// The position of `unknown_tools`, if a file has it.
@@ -34,6 +36,7 @@ pub(crate) struct LoweringState<'n> {
     pub(crate) tools: DeclaredTools,
     pub(crate) rules: Vec<LoweredRule>,
     pub(crate) unused_pack_rules: Vec<(String, SourcePosition)>,
+    pub(crate) terminal_subtypes: Vec<(String, SourcePosition)>,
     pub(crate) modes: Vec<NamedMode>,
     /// The value of `unknown_tools` and its position, if the file has one.
     pub(crate) unknown_tools: Option<(UnknownTools, SourcePosition)>,
@@ -68,6 +71,7 @@ pub(crate) fn lower(
         tools: DeclaredTools::new(closed),
         rules: Vec::new(),
         unused_pack_rules: Vec::new(),
+        terminal_subtypes: Vec::new(),
         modes: Vec::new(),
         unknown_tools: None,
         nodes: BTreeMap::new(),
@@ -85,6 +89,7 @@ pub(crate) fn lower(
         tools: lowering.tools,
         rules: lowering.rules,
         unused_pack_rules: lowering.unused_pack_rules,
+        terminal_subtypes: lowering.terminal_subtypes,
         modes,
         unknown_tools_position: lowering.unknown_tools.map(|(_, at)| at),
     }

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jackline_engine::definition::{DeclaredTool, PolicyRule, Rule, RuleScope, UnknownTools};
+use jackline_engine::verdict::ViolationSubtype;
 use jackline_engine::{Mode, ToolKind};
 
 use crate::lower::LoweredDefinition;
@@ -42,7 +43,22 @@ pub(crate) fn warn_about_unused(lowered: &LoweredDefinition, reader: &mut NodeRe
         };
         reader.report_with_hint(*at, message, hint);
     }
+    check_terminal_subtypes(lowered, reader);
     check_commands(lowered, reader);
+}
+
+/// Reports a subtype that no violation has: it is neither a word of Jackline nor the name of a rule.
+fn check_terminal_subtypes(lowered: &LoweredDefinition, reader: &mut NodeReader<'_>) {
+    let words = ViolationSubtype::ALL.iter().map(|(word, _)| *word);
+    let rules = lowered.rules.iter().map(|rule| rule.rule.name.as_str());
+    let known: BTreeSet<&str> = words.chain(rules).collect();
+    for (name, at) in &lowered.terminal_subtypes {
+        if matches!(reader.origin(*at), Origin::File(_)) && !known.contains(name.as_str()) {
+            let hint = || "name a subtype that `jackline violations` lists, or a rule".to_owned();
+            let hint = reader.suggest(name, known.iter().copied(), hint);
+            reader.report_with_hint(*at, format!("no violation has the subtype `{name}`"), hint);
+        }
+    }
 }
 
 /// Reports a rule for a tool that no event can name.

@@ -3,6 +3,7 @@
 use jackline_engine::definition::AttemptBudgets;
 
 use super::prelude::*;
+use crate::diagnostic::SourcePosition;
 use crate::values::{NumberFields, changed_numbers, find_number, read_limited_list};
 
 static KEYS: [KeySpec; 1] = [key(
@@ -86,7 +87,11 @@ impl Section for AttemptsSection {
         for (key, node) in reader.fields(node, &ATTEMPTS) {
             match find_number(key, numbers(&mut budgets)) {
                 Some(slot) => reader.bounded(key, node, &ATTEMPTS, slot),
-                None => budgets.terminal = terminal(node, reader),
+                None => {
+                    let named = terminal(node, reader);
+                    budgets.terminal = named.iter().map(|(name, _)| name.clone()).collect();
+                    lowering.terminal_subtypes = named;
+                }
             }
         }
         lowering.definition.attempts = budgets;
@@ -152,18 +157,18 @@ fn numbers(budgets: &mut AttemptBudgets) -> NumberFields<'_, 7> {
     ]
 }
 
-fn terminal(node: &YamlNode, reader: &mut NodeReader<'_>) -> Vec<String> {
+fn terminal(node: &YamlNode, reader: &mut NodeReader<'_>) -> Vec<(String, SourcePosition)> {
     let too_many = |count| {
         format!("{count} subtypes in `attempts.terminal`; at most {TERMINAL_MAX} are supported")
     };
-    let mut subtypes: Vec<String> = Vec::new();
+    let mut subtypes: Vec<(String, SourcePosition)> = Vec::new();
     for item in read_limited_list(node, "`attempts.terminal`", TERMINAL_MAX, too_many, reader) {
         let Some(text) = reader.text(item, "a subtype") else { continue };
         if !text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_') {
             let hint = "use lower-case letters, digits and `_`, such as `missing_credentials`";
             reader.report_with_hint(item.position, format!("`{text}` is not a subtype"), hint);
-        } else if !subtypes.iter().any(|known| known == text) {
-            subtypes.push(text.to_owned());
+        } else if !subtypes.iter().any(|(known, _)| known == text) {
+            subtypes.push((text.to_owned(), item.position));
         }
     }
     subtypes

@@ -139,6 +139,21 @@ fn a_closed_list_without_the_tools_of_agents_is_reported() {
 }
 
 #[test]
+fn a_terminal_subtype_that_no_violation_has_is_reported() {
+    let one = |name: &str| warnings(&format!("attempts: {{ terminal: [{name}] }}"));
+    assert_eq!(
+        one("singleton_method_mutaton"),
+        "f:1:24: no violation has the subtype `singleton_method_mutaton`; did you mean \
+         `singleton_method_mutation`?"
+    );
+    assert!(one("no_such_subtype").starts_with("f:1:24: no violation has the subtype"));
+    assert_eq!(one("unknown_tool, missing_credentials"), "");
+    let rule = rules(&["name: no_pay, tool: Bash, deny: No., examples: { deny: [ls] }"]);
+    let named = warnings(&format!("attempts: {{ terminal: [no_pay] }}\n{rule}"));
+    assert!(!named.contains("no violation"), "{named}");
+}
+
+#[test]
 fn an_undeclared_tool_in_a_rule_is_reported() {
     let args = "deny: No., examples: { deny: [{ x: 1 }] }";
     let one = |tool: &str| warnings(&rules(&[&format!("name: a, tool: {tool}, {args}")]));
