@@ -49,7 +49,7 @@ impl InternalTexts {
         match outcome {
             ArtifactOutcome::Ok { value, sources } => add_answer(value, sources, &mut said),
             ArtifactOutcome::Error(error) => {
-                said.extend([&*error.error_type, &*error.error_message])
+                said.extend([&*error.error_type, &*error.error_message]);
             }
             ArtifactOutcome::Child(child) => match &**child {
                 InternalOutcome::Ok { value, sources } => add_answer(value, sources, &mut said),

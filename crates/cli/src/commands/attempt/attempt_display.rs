@@ -139,8 +139,11 @@ pub(super) fn print_report(output: AttemptOutput, report: &TaskReport) {
                 "outcome": report.public,
                 "trace": report.trace_file,
             });
-            if let Some((kind, message)) = broken_text(report) {
-                ended["error"] = json!({ "kind": kind, "message": message });
+            if let (Some((kind, message)), Some(fields)) =
+                (broken_text(report), ended.as_object_mut())
+            {
+                let error = json!({ "kind": kind, "message": message });
+                fields.insert("error".to_owned(), error);
             }
             print_json_line(ended);
         }
