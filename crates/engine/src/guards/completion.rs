@@ -397,7 +397,7 @@ fn evaluate(checker: &CompletionRequirement, input: GuardInput<'_>) -> CheckResu
             if parts.is_empty() || parts.iter().any(complete) {
                 return CheckResult::Complete;
             }
-            collect_problems(&parts.iter().collect::<Vec<_>>(), input)
+            CheckProblems::of_any(find_problems(&parts.iter().collect::<Vec<_>>(), input))
         }
     };
     if problems.is_empty() { CheckResult::Complete } else { CheckResult::Incomplete(problems) }
@@ -405,12 +405,17 @@ fn evaluate(checker: &CompletionRequirement, input: GuardInput<'_>) -> CheckResu
 
 fn collect_problems(parts: &[&CompletionRequirement], input: GuardInput<'_>) -> CheckProblems {
     let mut problems = CheckProblems::default();
-    for part in parts {
-        if let CheckResult::Incomplete(found) = evaluate(part, input) {
-            problems.merge(found);
-        }
-    }
+    find_problems(parts, input).into_iter().for_each(|found| problems.merge(found));
     problems
+}
+
+/// Returns the problems of each part that is incomplete.
+fn find_problems(parts: &[&CompletionRequirement], input: GuardInput<'_>) -> Vec<CheckProblems> {
+    let found = parts.iter().filter_map(|part| match evaluate(part, input) {
+        CheckResult::Complete => None,
+        CheckResult::Incomplete(found) => Some(found),
+    });
+    found.collect()
 }
 
 fn check_files(files: &[RequiredFile], input: GuardInput<'_>) -> CheckProblems {

@@ -1,5 +1,6 @@
 //! The problems that keep a task from being complete, and their texts.
 
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -15,7 +16,7 @@ const PATHS_SHOWN_MAX: usize = 3;
 pub(super) const DEFAULT_TEXT: &str = "The task is not complete yet.";
 
 /// All problems, in the order of the definition.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct CheckProblems {
     /// Files that do not exist.
     pub(super) missing: Vec<String>,
@@ -27,6 +28,10 @@ pub(super) struct CheckProblems {
     pub(super) undecided: Vec<(UndecidedReason, String)>,
     /// What is wrong with the changed code.
     pub(super) unclean: Vec<UncleanCode>,
+    /// Sentences about parts of which one is enough. Their problems are in the lists above, too.
+    pub(super) choices: Vec<String>,
+    /// The problems that all have to be solved, if others belong to `choices`.
+    pub(super) required: Option<Box<Self>>,
 }
 
 /// Why a checker has no result, the most important reason last.
@@ -53,6 +58,23 @@ impl CheckProblems {
         Self { undecided: Vec::from([(why, sentence)]), ..Self::default() }
     }
 
+    /// The problems of parts of which one is enough.
+    pub(super) fn of_any(parts: Vec<Self>) -> Self {
+        let texts: Vec<String> = parts
+            .iter()
+            .enumerate()
+            .map(|(n, part)| format!("({}) {}", n + 1, part.text()))
+            .collect();
+        let is_choice = parts.len() > 1;
+        let mut problems = Self::default();
+        parts.into_iter().for_each(|part| problems.merge(part));
+        if is_choice {
+            problems.choices = Vec::from([format!("One of these is enough: {}", texts.join(" "))]);
+            problems.required = Some(Box::default());
+        }
+        problems
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.undecided.is_empty() && self.unclean.is_empty() && self.has_no_failure()
     }
@@ -62,6 +84,13 @@ impl CheckProblems {
     }
 
     pub(super) fn merge(&mut self, mut other: Self) {
+        if self.required.is_some() || other.required.is_some() {
+            let mut required = self.required.take().unwrap_or_else(|| Box::new(self.clone()));
+            let others = other.required.take().map_or_else(|| other.clone(), |others| *others);
+            required.merge(others);
+            self.required = Some(required);
+        }
+        self.choices.append(&mut other.choices);
         self.missing.append(&mut other.missing);
         self.invalid.append(&mut other.invalid);
         self.sentences.append(&mut other.sentences);
@@ -151,6 +180,13 @@ impl CheckProblems {
 
     /// Returns the text for the agent. It names at most three paths and counts the rest.
     pub(super) fn text(&self) -> String {
+        let mut sentences = self.required.as_deref().unwrap_or(self).sentences_of_all();
+        sentences.extend(self.choices.iter().cloned());
+        let text = sentences.join(" ");
+        if text.is_empty() { DEFAULT_TEXT.to_string() } else { text }
+    }
+
+    fn sentences_of_all(&self) -> Vec<String> {
         let mut sentences = Vec::new();
         if let Some(first) = self.missing.first() {
             sentences.push(if self.missing.len() == 1 {
@@ -181,7 +217,6 @@ impl CheckProblems {
         sentences.extend(self.sentences.iter().cloned());
         sentences.extend(self.undecided.iter().map(|(_, sentence)| sentence.clone()));
         sentences.extend(self.unclean.iter().map(UncleanCode::text));
-        let text = sentences.join(" ");
-        if text.is_empty() { DEFAULT_TEXT.to_string() } else { text }
+        sentences
     }
 }
