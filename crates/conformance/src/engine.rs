@@ -294,6 +294,9 @@ impl PlayedSession {
             Query::Ignored { .. } => Fact::Ignored(false),
             Query::GitChange { .. } => Fact::GitChange(GitChangeFact::Unknown),
             Query::Hook { path } => Fact::Hook(files.hook_state(&self.workspace, path)),
+            Query::FileSearch { search } => {
+                Fact::FileSearch(files.find_file(&self.workspace, search))
+            }
             Query::FileChanges { files: changed } => {
                 Fact::FileChanges(files.file_changes(&self.workspace, changed))
             }

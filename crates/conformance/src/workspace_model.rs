@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use jackline_engine::digest::Digest128;
 use jackline_engine::facts::{
-    ChangedFile, ControlFiles, FileChangeFact, FileDetails, FileFact, FileKind, HookState,
+    ChangedFile, ControlFiles, FileChangeFact, FileDetails, FileFact, FileKind, FileSearch, HookState,
     TrackedFile, WatchedFact, declares_tests,
 };
 use jackline_engine::{Digest, Timestamp};
@@ -129,6 +129,12 @@ impl WorkspaceModel {
             );
         }
         seen
+    }
+
+    /// The first file that a search finds.
+    pub(crate) fn find_file(&self, workspace: &str, search: &FileSearch) -> Option<String> {
+        let mut paths = self.texts.keys().map(|path| to_workspace(workspace, path));
+        paths.find(|path| search.matches(path))
     }
 
     /// The control files of a person. A directory of that name counts too.

@@ -3,6 +3,7 @@
 mod answers;
 mod control_files;
 mod decoded;
+mod file_search;
 mod git_change;
 mod output;
 mod pins;
@@ -24,6 +25,7 @@ use crate::verdict::{FeedbackObservation, Severity};
 pub use answers::{Fact, WrongFactError};
 pub use control_files::ControlFiles;
 pub use decoded::DecodedFact;
+pub use file_search::FileSearch;
 pub use git_change::{
     ChangedFile, FileChangeFact, GitChange, GitChangeFact, GitFileChange, HookState,
 };
@@ -111,6 +113,9 @@ pub struct Facts {
     /// Whether settings of a client start the guard, by path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub hooks: BTreeMap<String, HookState>,
+    /// The protected files that patterns of the call match, by pattern.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub found_files: BTreeMap<String, Option<String>>,
     /// How protected files changed during a call, by path.
     #[serde(default, skip_serializing_if = "is_none_or_empty")]
     pub file_changes: Option<BTreeMap<String, FileChangeFact>>,
@@ -161,6 +166,7 @@ impl Facts {
             ignored: BTreeMap::new(),
             git_changes: BTreeMap::new(),
             hooks: BTreeMap::new(),
+            found_files: BTreeMap::new(),
             file_changes: None,
             pins: None,
             verifications: BTreeMap::new(),

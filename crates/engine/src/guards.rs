@@ -21,6 +21,7 @@ pub(crate) mod limits;
 pub(crate) mod loops;
 pub(crate) mod opaque;
 pub(crate) mod output;
+pub(crate) mod path_patterns;
 pub(crate) mod pause;
 pub(crate) mod progress;
 pub(crate) mod protected;

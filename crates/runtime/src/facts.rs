@@ -5,6 +5,7 @@
 //! behind a wire protocol. If a source fails, is late, or gives a wrong answer, the guard counts as
 //! broken, and a broken guard denies.
 
+mod file_search;
 mod files;
 mod gather;
 mod guard_files;

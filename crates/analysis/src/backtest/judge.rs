@@ -179,6 +179,10 @@ impl EventJudge<'_> {
             Query::GitChange { .. } if kind == FileKind::Missing => {
                 Fact::GitChange(GitChangeFact::Known { files: BTreeMap::new() })
             }
+            Query::FileSearch { search } => {
+                let is_found = kind != FileKind::Missing;
+                Fact::FileSearch(is_found.then(|| search.pattern.clone()))
+            }
             Query::Git { .. } if with_git => Fact::Git(GitFact::default()),
             Query::Ignored { .. } if with_git => Fact::Ignored(false),
             _ => Fact::Unknown,

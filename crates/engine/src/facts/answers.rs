@@ -31,6 +31,9 @@ pub enum Fact {
     GitChange(GitChangeFact),
     /// Answers [`Query::Hook`].
     Hook(HookState),
+    /// Answers [`Query::FileSearch`]: the first file found. If there are too many files to search,
+    /// the pattern.
+    FileSearch(Option<String>),
     /// Answers [`Query::FileChanges`].
     FileChanges(BTreeMap<String, FileChangeFact>),
     /// Answers [`Query::Verification`].
@@ -72,6 +75,7 @@ impl Query {
             Self::Ignored { .. } => "ignored",
             Self::GitChange { .. } => "git_change",
             Self::Hook { .. } => "hook",
+            Self::FileSearch { .. } => "file_search",
             Self::FileChanges { .. } => "file_changes",
             Self::Verification { .. } => "verification",
             Self::Feedback { .. } => "feedback",
@@ -98,6 +102,7 @@ impl Fact {
             Self::Ignored(_) => "ignored",
             Self::GitChange(_) => "git_change",
             Self::Hook(_) => "hook",
+            Self::FileSearch(_) => "file_search",
             Self::FileChanges(_) => "file_changes",
             Self::Verification(_) => "verification",
             Self::Feedback(_) => "feedback",
@@ -143,6 +148,9 @@ impl Facts {
             (Query::Hook { path }, Fact::Hook(state)) => {
                 self.hooks.insert(path.clone(), state);
             }
+            (Query::FileSearch { search }, Fact::FileSearch(found)) => {
+                self.found_files.insert(search.pattern.clone(), found);
+            }
             (Query::FileChanges { files }, Fact::FileChanges(found))
                 if found.keys().all(|path| files.iter().any(|file| file.path == *path)) =>
             {
@@ -185,6 +193,9 @@ impl Facts {
                 self.git_changes.get(command).cloned().map(Fact::GitChange)
             }
             Query::Hook { path } => self.hooks.get(path).copied().map(Fact::Hook),
+            Query::FileSearch { search } => {
+                self.found_files.get(&search.pattern).cloned().map(Fact::FileSearch)
+            }
             Query::FileChanges { .. } => {
                 Some(Fact::FileChanges(self.file_changes.clone().unwrap_or_default()))
             }

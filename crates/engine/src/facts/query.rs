@@ -7,7 +7,7 @@ use core::ops::Not;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ChangedFile, Facts, FileFact, GitChange, QUERIES_MAX};
+use super::{ChangedFile, Facts, FileFact, FileSearch, GitChange, QUERIES_MAX};
 use crate::time::Timestamp;
 
 /// A question that the engine asks before it can decide. Its answer is a [`Fact`](super::Fact).
@@ -60,6 +60,11 @@ pub enum Query {
     Hook {
         /// The canonical path of the file.
         path: String,
+    },
+    /// Does a file match a pattern of the call and a protected pattern?
+    FileSearch {
+        /// The patterns.
+        search: FileSearch,
     },
     /// How did these protected files change during a call?
     FileChanges {

@@ -8,6 +8,7 @@
 
 mod changed_files;
 mod copies;
+mod file_searches;
 mod git_commands;
 mod git_facts;
 mod guard_loss;
@@ -60,6 +61,7 @@ impl Guard for ProtectedGuard {
                 queries.ask(Query::File { path, wants: FileDetails::default() });
             }
         }
+        file_searches::ask(input, proposal, queries);
         guard_loss::ask(input, proposal, queries);
     }
 

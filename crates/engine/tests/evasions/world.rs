@@ -139,6 +139,9 @@ impl MemoryWorkspace {
             Query::GitChange { command, .. } => {
                 facts.git_changes.insert(*command, GitChangeFact::Unknown);
             }
+            Query::FileSearch { search } => {
+                facts.found_files.insert(search.pattern.clone(), None);
+            }
             Query::FileChanges { .. } => facts.file_changes = Some(BTreeMap::new()),
             Query::Definition => facts.definition = Some(DefinitionFact::Same),
             // No agent is approved, so no approval is required.

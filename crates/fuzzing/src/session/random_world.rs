@@ -88,6 +88,9 @@ impl RandomWorld {
             Query::Ignored { path } => Fact::Ignored(self.coin(path)),
             Query::GitChange { files, .. } => Fact::GitChange(self.git_change(files)),
             Query::Hook { .. } => Fact::Hook(self.hook_state()),
+            Query::FileSearch { search } => {
+                Fact::FileSearch(self.coin(&search.pattern).then(|| search.pattern.clone()))
+            }
             Query::FileChanges { files } => {
                 let changed = files.iter().filter(|file| self.coin(&file.path));
                 Fact::FileChanges(

@@ -8,6 +8,7 @@ use jackline_engine::facts::{
 };
 use jackline_engine::{Digest, Fact, Query};
 
+use super::file_search::find_file;
 use super::files::FileInspector;
 use super::missing_paths::MissingPathCache;
 use super::{FactContext, FactDeadline, FactError, FactSource};
@@ -71,6 +72,7 @@ impl LocalMachine {
                 Fact::GitChange(scene.predict(question, dir, change, files))
             }
             Query::Hook { path } => Fact::Hook(scene.hook_state(path)),
+            Query::FileSearch { search } => Fact::FileSearch(find_file(&scene.files(), search)),
             Query::FileChanges { files } => Fact::FileChanges(scene.file_changes(question, files)),
             Query::Ignored { path } => {
                 Fact::Ignored(ignored.get(path).copied().unwrap_or_default())

@@ -13,7 +13,7 @@ use super::*;
 use crate::definition::StoredDefinition;
 use crate::digest::{Digest, Digest128};
 use crate::facts::{
-    CallView, ChangedFile, DefinitionFile, FeedbackView, FileDetails, FileKind, GitChange,
+    CallView, ChangedFile, DefinitionFile, FeedbackView, FileDetails, FileKind, FileSearch, GitChange,
     GitFileChange, NewDefinition, Now, Queries,
 };
 use crate::time::Timestamp;
@@ -145,6 +145,14 @@ fn pairs_about_guard_files() -> Vec<QueryFactPair> {
             json!({"query": "hook", "path": "a"}),
             Fact::Hook(HookState::Absent),
             json!({"fact": "hook", "value": "absent"}),
+        ),
+        (
+            Query::FileSearch {
+                search: FileSearch { pattern: "a*".to_owned(), entries: vec!["*b".to_owned()] },
+            },
+            json!({"query": "file_search", "search": {"pattern": "a*", "entries": ["*b"]}}),
+            Fact::FileSearch(Some("ab".to_owned())),
+            json!({"fact": "file_search", "value": "ab"}),
         ),
         (
             Query::FileChanges { files: vec![ChangedFile { path: "a".to_owned(), before: None }] },

@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use crate::checks::{LocatedCheck, is_piped, runs_command};
 use crate::definition::Definition;
-use crate::guards::protected::paths::matches_pattern;
+use crate::guards::path_patterns::matches_pattern;
 use crate::guards::{FoldInput, read_before_write};
 use crate::proposal::{FileTouch, Proposal, ProposedRun};
 use crate::session_location::PathTarget;

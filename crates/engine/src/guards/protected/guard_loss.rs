@@ -8,7 +8,8 @@ use alloc::string::String;
 use serde_json::Value;
 
 use super::super::GuardInput;
-use super::paths::{is_client_settings, lies_within, matches_pattern};
+use super::super::path_patterns::matches_pattern;
+use super::paths::{is_client_settings, lies_within};
 use super::protected_write::{ProtectedWrite, WriteCertainty, protected_writes};
 use crate::definition::Mode;
 use crate::facts::{HookState, Queries, Query};

@@ -4,6 +4,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use crate::definition::Definition;
+use super::super::path_patterns::{matches_pattern, matches_segment};
 use crate::path::is_within;
 use crate::session_location::SessionLocation;
 
@@ -52,6 +53,11 @@ const COMPARED_FILES: [&str; 7] = [
 
 /// How many files are compared at a gate.
 const COMPARED_FILES_MAX: usize = 32;
+
+/// Returns the patterns of files that are protected in every directory.
+pub(super) fn anywhere_patterns() -> impl Iterator<Item = &'static str> {
+    PROTECTED_ANYWHERE.into_iter().filter(|pattern| !pattern.ends_with('/'))
+}
 
 /// Texts by which a script would name a protected path.
 const SCRIPT_NAMES: [&str; 9] = [
@@ -298,96 +304,6 @@ fn matches_segments(segments: &[&str], pattern: &str) -> bool {
     }
 }
 
-/// Returns whether a path matches a pattern in which `**` matches any depth.
-pub(crate) fn matches_pattern(path: &str, pattern: &str) -> bool {
-    let path: Vec<&str> = path.split('/').collect();
-    let pattern: Vec<&str> = pattern.split('/').collect();
-    let (mut at, mut want) = (0, 0);
-    // Where to continue if the latest `**` must match one more segment.
-    let mut retry: Option<(usize, usize)> = None;
-    while at < path.len() {
-        match pattern.get(want) {
-            Some(&"**") => {
-                retry = Some((at, want));
-                want += 1;
-            }
-            Some(segment) if path.get(at).is_some_and(|have| matches_segment(have, segment)) => {
-                at += 1;
-                want += 1;
-            }
-            _ => {
-                let Some((from, star)) = retry else { return false };
-                retry = Some((from + 1, star));
-                (at, want) = (from + 1, star + 1);
-            }
-        }
-    }
-    pattern.get(want..).is_some_and(|rest| rest.iter().all(|segment| *segment == "**"))
-}
-
-/// Returns whether a name matches a pattern with `*`, `?` and sets. A set matches any character,
-/// because it is better to protect too much.
-fn matches_segment(name: &str, pattern: &str) -> bool {
-    if !pattern.contains(['*', '?', '[']) {
-        return name.eq_ignore_ascii_case(pattern);
-    }
-    let name: Vec<char> = name.chars().collect();
-    let pattern = parse_pattern(pattern);
-    let (mut at, mut want) = (0, 0);
-    let mut retry: Option<(usize, usize)> = None;
-    while at < name.len() {
-        match pattern.get(want) {
-            Some(PatternPiece::Any) => {
-                retry = Some((at, want));
-                want += 1;
-            }
-            Some(PatternPiece::One) => {
-                at += 1;
-                want += 1;
-            }
-            Some(PatternPiece::Letter(letter))
-                if name.get(at).is_some_and(|have| have.eq_ignore_ascii_case(letter)) =>
-            {
-                at += 1;
-                want += 1;
-            }
-            _ => {
-                let Some((from, star)) = retry else { return false };
-                retry = Some((from + 1, star));
-                (at, want) = (from + 1, star + 1);
-            }
-        }
-    }
-    pattern
-        .get(want..)
-        .is_some_and(|rest| rest.iter().all(|piece| matches!(piece, PatternPiece::Any)))
-}
-
-enum PatternPiece {
-    Any,
-    One,
-    Letter(char),
-}
-
-fn parse_pattern(pattern: &str) -> Vec<PatternPiece> {
-    let mut pieces = Vec::new();
-    let mut letters = pattern.chars();
-    while let Some(letter) = letters.next() {
-        pieces.push(match letter {
-            '*' => PatternPiece::Any,
-            '?' => PatternPiece::One,
-            '[' if letters.as_str().get(1..).is_some_and(|rest| rest.contains(']')) => {
-                // The first character of a set may be a literal `]`.
-                letters.next();
-                let _ = letters.by_ref().find(|letter| *letter == ']');
-                PatternPiece::One
-            }
-            letter => PatternPiece::Letter(letter),
-        });
-    }
-    pieces
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -531,23 +447,6 @@ mod tests {
             [("open('a.key')", "."), ("open('settings.json')", "."), ("", ".codex")]
         {
             assert_eq!(guarded.named_in(script, base), None, "{script} in {base}");
-        }
-    }
-
-    #[test]
-    fn patterns_match_as_a_shell_would() {
-        for (path, pattern) in [
-            ("jackline.yaml", "*.yaml"),
-            ("jackline.yaml", "j?ckline.[xy]aml"),
-            ("a/b/jackline.yaml", "**/jackline.yaml"),
-            ("jackline.yaml", "**/jackline.yaml"),
-            ("a/b/c", "a/**"),
-            (".claude/settings.json", ".*/*"),
-        ] {
-            assert!(matches_pattern(path, pattern), "{path} {pattern}");
-        }
-        for (path, pattern) in [("a/b", "*"), ("jackline.yaml", "*.yml"), ("a", "a/**/b")] {
-            assert!(!matches_pattern(path, pattern), "{path} {pattern}");
         }
     }
 }

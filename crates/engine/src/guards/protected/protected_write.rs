@@ -2,12 +2,15 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec;
 use alloc::vec::Vec;
 
 use jackline_shell::{Access, ShellWord};
 
 use super::super::{GuardInput, ViolationDraft};
-use super::paths::{self, ProtectedPaths, is_protected_anywhere, lies_within, matches_pattern};
+use super::super::path_patterns::{is_hidden_from, matches_pattern};
+use super::file_searches;
+use super::paths::{self, ProtectedPaths, is_protected_anywhere, lies_within};
 use super::write_targets::{self, TargetStatus};
 use super::{command_text, copies, git_facts, guard_loss, opaque_names};
 use crate::facts::FileKind;
@@ -135,28 +138,30 @@ pub(super) fn protected_writes(
         if way.touch.recursive && git_facts::is_answered(input, way.touch.command) {
             continue;
         }
-        let (path, certainty) = match &way.status {
+        let (paths, certainty) = match &way.status {
             TargetStatus::Resolved(target) => {
-                let path = written_protected_path(input, proposal, way.touch, target, &guarded);
+                let paths = written_protected_paths(input, proposal, way.touch, target, &guarded);
                 let is_known =
                     !matches!(target, PathTarget::Unknown(_) | PathTarget::Repository(_));
                 let certainty =
                     if is_known { WriteCertainty::Certain } else { WriteCertainty::Named };
-                (path, certainty)
+                (paths, certainty)
             }
             // An unchecked path is denied.
-            TargetStatus::Unchecked(path) => (Some(path.clone()), WriteCertainty::Unchecked),
+            TargetStatus::Unchecked(path) => (vec![path.clone()], WriteCertainty::Unchecked),
         };
-        let Some(path) = path else { continue };
         let by_git = proposal.program(way.touch.command) == "git" && way.touch.recursive;
-        let removes_guard = certainty == WriteCertainty::Certain
-            && !by_git
-            && guard_loss::is_removed_by(input, proposal, &path);
-        let part = way.touch.command.and_then(|number| command_text(proposal, number));
-        let effect = write_effect(input, way.touch, &way.status);
-        let shown = Some(shown_target(input, proposal, &way.status, &path));
-        writes.push(ProtectedWrite { path, shown, part, effect, certainty, removes_guard });
+        for path in paths {
+            let removes_guard = certainty == WriteCertainty::Certain
+                && !by_git
+                && guard_loss::is_removed_by(input, proposal, &path);
+            let part = way.touch.command.and_then(|number| command_text(proposal, number));
+            let effect = write_effect(input, way.touch, &way.status);
+            let shown = Some(shown_target(input, proposal, &way.status, &path));
+            writes.push(ProtectedWrite { path, shown, part, effect, certainty, removes_guard });
+        }
     }
+    writes.extend(file_searches::writes(input, proposal));
     if let Some(path) = copies::overwritten_path(input, proposal) {
         writes.push(ProtectedWrite {
             removes_guard: guard_loss::is_removed_by(input, proposal, &path),
@@ -224,14 +229,14 @@ fn write_effect(input: GuardInput<'_>, touch: &FileTouch, status: &TargetStatus)
     if is_above && touch.recursive { WriteEffect::RemovesWorkspace } else { WriteEffect::Removes }
 }
 
-/// Returns the protected path that is written if `target` is touched.
-fn written_protected_path(
+/// Returns the protected paths that are written if `target` is touched.
+fn written_protected_paths(
     input: GuardInput<'_>,
     proposal: &Proposal<'_>,
     touch: &FileTouch,
     target: &PathTarget,
     guarded: &ProtectedPaths<'_>,
-) -> Option<String> {
+) -> Vec<String> {
     let includes_contents = touch.recursive
         && (touch.access == Access::Delete
             || (touch.access == Access::Write && proposal.program(touch.command) == "git")
@@ -241,23 +246,33 @@ fn written_protected_path(
         PathTarget::At(path) => {
             let fact = input.facts.files.get(path);
             let real = fact.and_then(|fact| fact.real.as_deref());
-            let mut paths = [Some(path.as_str()), real].into_iter().flatten();
+            // Whoever removes a link to a directory removes every path through it.
+            let removes_link = touch.access == Access::Delete && real.is_some();
             let below = |directory: &str| {
                 let is_below = |protected: &String| {
                     lies_within(protected, directory)
                         || lies_within(&input.place.absolute(protected), directory)
                 };
-                most_important(input, is_below)
+                reached_paths(input, is_below)
             };
+            let mut paths = [Some(path.as_str()), real].into_iter().flatten();
             let matched = paths.find_map(|path| {
-                let itself = guarded.contains(path).then(|| path.to_string());
-                itself.or_else(|| includes_contents.then(|| below(path)).flatten())
+                let reached = if guarded.contains(path) {
+                    vec![path.to_string()]
+                } else if includes_contents || removes_link {
+                    below(path)
+                } else {
+                    Vec::new()
+                };
+                (!reached.is_empty()).then_some(reached)
             });
-            matched.filter(|_| !is_parent_no_directory(input, proposal, touch, path))
+            matched
+                .filter(|_| !is_parent_no_directory(input, proposal, touch, path))
+                .unwrap_or_default()
         }
         PathTarget::Pattern(pattern) => {
             if guarded.contains(pattern) {
-                return Some(pattern.clone());
+                return vec![pattern.clone()];
             }
             let matches = |protected: &str| {
                 // An absolute path begins with a slash, and nothing is above it.
@@ -272,28 +287,24 @@ fn written_protected_path(
                 let reached = |path: &str| matches(path) && !is_hidden_from(path, pattern);
                 !is_outside && (reached(protected) || reached(&input.place.absolute(protected)))
             };
-            most_important(input, hit)
+            reached_paths(input, hit)
         }
-        PathTarget::Unknown(text) if is_copy_of_itself(proposal, touch, text, guarded) => None,
-        PathTarget::Unknown(text) => guarded.may_be(text).then(|| text.clone()),
+        PathTarget::Unknown(text) if is_copy_of_itself(proposal, touch, text, guarded) => {
+            Vec::new()
+        }
+        PathTarget::Unknown(text) => {
+            guarded.may_be(text).then(|| text.clone()).into_iter().collect()
+        }
         PathTarget::Repository(_) => {
             let is_pathspec = |word: &ShellWord<'_>| word.text.starts_with(':');
             let command = touch.command.and_then(|at| proposal.commands().get(at as usize));
             let has_pathspec =
                 command.is_some_and(|command| command.arguments().iter().any(is_pathspec));
             let named = opaque_names::argument_path(input, proposal, touch.command, guarded);
-            named.or_else(|| existing_protected_paths(input).into_iter().find(|_| has_pathspec))
+            let first = || existing_protected_paths(input).into_iter().find(|_| has_pathspec);
+            named.or_else(first).into_iter().collect()
         }
     }
-}
-
-/// Returns whether a name with a leading dot keeps a path out of a shell pattern: `*` does not match
-/// `.git`. A pattern with `**` comes from a program that finds hidden files too.
-fn is_hidden_from(path: &str, pattern: &str) -> bool {
-    let is_wild = |segment: &str| segment.starts_with(['*', '?', '[']);
-    let mut pairs = path.split('/').zip(pattern.split('/'));
-    !pattern.contains("**")
-        && pairs.any(|(name, segment)| name.starts_with('.') && is_wild(segment))
 }
 
 /// Returns whether a protected file is copied under its own name to an unknown directory. If that
@@ -332,10 +343,12 @@ fn is_parent_no_directory(
     alternative && fact.is_some_and(|fact| matches!(fact.kind, FileKind::File | FileKind::Missing))
 }
 
-/// Returns the most important of the protected paths that exist and are selected.
-fn most_important(input: GuardInput<'_>, is_selected: impl Fn(&String) -> bool) -> Option<String> {
-    let selected = existing_protected_paths(input).into_iter().filter(is_selected);
-    selected.min_by_key(|path| guard_loss::rank(input.place, path))
+/// Returns the protected paths that exist and are selected, the most important one first.
+fn reached_paths(input: GuardInput<'_>, is_selected: impl Fn(&String) -> bool) -> Vec<String> {
+    let mut reached = existing_protected_paths(input);
+    reached.retain(is_selected);
+    reached.sort_by_key(|path| guard_loss::rank(input.place, path));
+    reached
 }
 
 /// Returns the protected paths that are known to exist.
@@ -362,22 +375,24 @@ fn unlisted_paths() -> impl Iterator<Item = &'static str> {
     core::iter::once(paths::JACKLINE_DIRECTORY.trim_end_matches('/'))
 }
 
-/// Returns those of them whose existence must be checked, because the call changes a directory
-/// above them.
+/// Returns those of them whose existence must be checked, because the call changes paths that a
+/// pattern matches, or a directory above them.
 pub(super) fn unlisted_paths_to_check(
     place: &SessionLocation,
     proposal: &Proposal<'_>,
 ) -> Vec<String> {
-    let is_below = |touch: &FileTouch, path: &str| {
-        touch.recursive
-            && touch.changes()
-            && touch.target.path().is_some_and(|above| {
-                lies_within(path, above)
-                    || lies_within(&place.absolute(path), above)
-                    || matches!(touch.target, PathTarget::Pattern(_))
-            })
+    let may_reach = |touch: &FileTouch, path: &str| match &touch.target {
+        PathTarget::Pattern(_) => true,
+        PathTarget::At(above) => {
+            // A path above may be a link, and whoever removes it removes every path through it.
+            (touch.recursive || touch.access == Access::Delete)
+                && (lies_within(path, above) || lies_within(&place.absolute(path), above))
+        }
+        PathTarget::Repository(_) | PathTarget::Unknown(_) => false,
     };
-    let is_changed = |path: &&str| proposal.touches.iter().any(|touch| is_below(touch, path));
+    let is_changed = |path: &&str| {
+        proposal.touches.iter().any(|touch| touch.changes() && may_reach(touch, path))
+    };
     let paths = unlisted_paths().filter(|_| place.workspace.is_some()).filter(is_changed);
     paths.map(ToString::to_string).collect()
 }
