@@ -4,6 +4,7 @@
 //! discarded afterwards: there is no journal, no saved state and no started verification, and
 //! nothing is written to the state home.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,6 +25,7 @@ use serde_json::{Map, Value};
 
 use jackline_host::clock;
 use jackline_runtime::definitions::ResolvedDefinition;
+use jackline_runtime::guard_links::add_links;
 use jackline_runtime::unrecorded::{DefinitionDigests, decide_unrecorded};
 use jackline_runtime::{AdapterTools, Definitions, RuntimeFault, load_session, panic_text, redact};
 
@@ -107,13 +109,15 @@ impl Explainer {
             definitions.resolve(&real)?;
         let shown = |path: PathBuf| path.display().to_string();
         let host = definitions.host();
-        let place = SessionLocation {
+        let mut place = SessionLocation {
             workspace: Some(workspace.to_owned()),
             home: host.home.clone().map(shown),
             state_home: definitions.state_home().map(shown),
             own: host.own_files.iter().cloned().map(shown).collect(),
+            links: BTreeMap::new(),
             definition: files.into_iter().map(shown).collect(),
         };
+        add_links(&mut place);
         let session = Session::new(definition, Arc::new(place));
         let id =
             SessionId::parse("explain").map_err(|error| RuntimeFault::Panic(error.to_string()))?;

@@ -197,6 +197,7 @@ impl PlayedSession {
             home: Some(PERSON.to_owned()),
             state_home: Some("/home".to_owned()),
             own: vec!["/run/jackline".to_owned()],
+            links: BTreeMap::new(),
             definition: vec![workspace_model::absolute(FILE_NAME)],
         };
         let opened = Session::new(Arc::new(definition), Arc::new(place));

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use jackline_engine::digest::Digest128;
 use jackline_engine::facts::{
-    ChangedFile, ControlFiles, FileChangeFact, FileDetails, FileFact, FileKind, FileSearch, HookState,
-    TrackedFile, WatchedFact, declares_tests,
+    ChangedFile, ControlFiles, FileChangeFact, FileDetails, FileFact, FileKind, FileSearch,
+    HookState, TrackedFile, WatchedFact, declares_tests,
 };
 use jackline_engine::{Digest, Timestamp};
 use serde_json::Value;
@@ -197,7 +197,7 @@ impl WorkspaceModel {
             let before = file.before.and_then(|digest| self.stored.get(&digest));
             let before = before.map_or(HookState::Absent, |text| hook_state_of(text));
             let after = self.hook_state(workspace, &file.path);
-            (file.path.clone(), FileChangeFact { by_git: false, before, after })
+            (file.path.clone(), FileChangeFact { before, after, ..FileChangeFact::default() })
         };
         changed.iter().map(change).collect()
     }

@@ -1,12 +1,14 @@
 //! The location of a session: the directories to which the paths of its calls refer.
 
 use alloc::borrow::Cow;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use jackline_shell::{ShellWord, WordKind, WorkingDir};
 use serde::{Deserialize, Serialize};
 
+use crate::guards::protected::paths::compared_files;
 use crate::path::resolve_path;
 
 /// The directories of a session. They are fixed when the session is opened and stored in the first
@@ -25,6 +27,10 @@ pub struct SessionLocation {
     /// program, and the client's settings in the person's home.
     #[serde(default)]
     pub own: Vec<String>,
+    /// The links among the files of the guard when the session was opened, with their targets. All
+    /// paths are absolute, and the targets and links to the definition are also in `own`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub links: BTreeMap<String, String>,
     /// The files of the definition in force, absolute: first the file that was found first, then
     /// the files it extends and the other layers.
     pub definition: Vec<String>,
@@ -54,6 +60,12 @@ impl PathTarget {
 }
 
 impl SessionLocation {
+    /// The files in a workspace that are compared at every gate, if they exist: the definition and
+    /// settings of clients.
+    pub fn compared_files() -> impl Iterator<Item = &'static str> {
+        compared_files()
+    }
+
     /// Resolves a path from a directory.
     pub(crate) fn resolve_path(&self, path: &str, base: &str) -> String {
         self.resolve_path_cow(path, base).into_owned()

@@ -9,12 +9,14 @@ mod file_search;
 mod files;
 mod gather;
 mod guard_files;
-mod links;
+pub(crate) mod links;
 mod machine;
 mod missing_paths;
 mod recording;
 mod reload;
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use jackline_engine::facts::WrongFactError;
@@ -22,6 +24,7 @@ use jackline_engine::{Definition, Digest, Fact, Query, SessionId};
 use jackline_journal::Store;
 
 use crate::definitions::Definitions;
+use crate::guard_links::known_target;
 use crate::reports::ReportRemovals;
 use jackline_host::clock;
 
@@ -97,6 +100,8 @@ pub struct FactContext<'a> {
     /// The definition in force, its files and its checksum.
     pub(crate) definition: &'a Definition,
     pub(crate) definition_files: &'a [String],
+    /// The links among the files of the guard, with their targets.
+    pub(crate) guard_links: &'a BTreeMap<String, String>,
     pub(crate) definition_checksum: Digest,
     /// The digest of its stored form.
     pub(crate) definition_digest: Digest,
@@ -120,6 +125,11 @@ impl FactContext<'_> {
     /// The definition in force.
     pub fn definition(&self) -> &Definition {
         self.definition
+    }
+
+    /// Follows a known link of a file of the guard.
+    pub(crate) fn known_target<'p>(&self, path: &'p Path) -> Cow<'p, Path> {
+        known_target(path, self.guard_links)
     }
 
     /// The reports of this workspace.

@@ -9,6 +9,7 @@ mod extensions;
 pub mod facts;
 mod gate;
 mod git;
+pub mod guard_links;
 mod inspect;
 mod live_session;
 mod notify;

@@ -193,6 +193,11 @@ pub(crate) fn sync(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
+/// Whether no link leads a restore of this path to another file.
+pub(crate) fn can_restore(path: &Path) -> bool {
+    refuse_links(parent(path)).is_ok()
+}
+
 /// Fails if a directory of the path became a link, because it would lead to other files.
 fn refuse_links(directory: &Path) -> io::Result<()> {
     let is_link = |path: &&Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());

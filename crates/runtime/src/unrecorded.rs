@@ -33,6 +33,7 @@ pub fn decide_unrecorded(
         definitions,
         definition: session.definition(),
         definition_files: &place.definition,
+        guard_links: &place.links,
         definition_checksum: named.checksum,
         definition_digest: named.digest,
         // The contents of protected files are stored only during this call.

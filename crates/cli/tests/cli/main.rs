@@ -45,6 +45,7 @@ mod init;
 mod init_mcp;
 mod layers;
 mod left_sessions;
+mod linked_guard_files;
 mod lost_output;
 mod mcp_faults;
 mod mcp_http;

@@ -354,7 +354,13 @@ fn a_file_that_cannot_be_restored_is_recorded() {
     fs::rename(workshop.path(".claude"), &moved).unwrap();
     symlink(&moved, workshop.path(".claude")).unwrap();
     fs::write(moved.join("settings.json"), "{}").unwrap();
-    workshop.finish_blamed_call(".claude/settings.json");
+    let verdict = send_event(&workshop.world, "s", tool_finished("c"));
+    assert_eq!(verdict_summary(&verdict), "pause changed_during_call");
+    assert_eq!(
+        violation_message(&verdict),
+        "`.claude/settings.json` was changed while a call was running; the previous content can't \
+         be restored"
+    );
     assert_eq!(fs::read_to_string(moved.join("settings.json")).unwrap(), "{}");
     match workshop.world.records("s").pop().unwrap().notes.as_slice() {
         [JournalNote::Fault { kind, reason }] => {

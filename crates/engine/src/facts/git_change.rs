@@ -153,4 +153,8 @@ pub struct FileChangeFact {
     pub before: HookState,
     /// Whether it starts the guard now.
     pub after: HookState,
+    /// Whether its earlier contents can't be restored: they were not saved, or a link leads to
+    /// another file.
+    #[serde(default, skip_serializing_if = "Not::not")]
+    pub unrestorable: bool,
 }

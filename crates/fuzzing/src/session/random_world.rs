@@ -138,7 +138,12 @@ impl RandomWorld {
 
     fn file_change(&self) -> FileChangeFact {
         let by_git = self.seed.is_multiple_of(2);
-        FileChangeFact { by_git, before: self.hook_state(), after: HookState::Absent }
+        FileChangeFact {
+            by_git,
+            before: self.hook_state(),
+            after: HookState::Absent,
+            unrestorable: self.seed.is_multiple_of(7),
+        }
     }
 
     fn watched_of(&self, files: &[TrackedFile]) -> BTreeMap<String, WatchedFact> {

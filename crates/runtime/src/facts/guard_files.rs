@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::FactContext;
 use crate::git::{AskedFile, GitQuestion, hook_state_at, hook_state_of};
+use crate::restore::can_restore;
 
 impl FactContext<'_> {
     /// What a git command that runs in a directory would do to files.
@@ -48,6 +49,7 @@ impl FactContext<'_> {
         let mut changes = BTreeMap::new();
         for file in files {
             let Some(path) = self.files().absolute_path(&file.path) else { continue };
+            let path = self.known_target(&path);
             let earlier = file.before.and_then(|digest| self.store.blob(&digest).ok().flatten());
             // The store has no copy of a huge file, so git can't be asked about it.
             let is_known = earlier.is_some() == file.before.is_some();
@@ -55,6 +57,7 @@ impl FactContext<'_> {
                 by_git: is_known && question.has_moved(&path, earlier.as_deref()),
                 before: earlier.as_deref().map_or(HookState::Absent, hook_state_of),
                 after: state_after_change(earlier.as_deref().unwrap_or_default(), &path),
+                unrestorable: !is_known || !can_restore(&path),
             };
             changes.insert(file.path.clone(), change);
         }

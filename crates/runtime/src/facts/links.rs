@@ -13,19 +13,19 @@ const LINKS_MAX: usize = 40;
 
 /// The real path that a path leads to.
 #[derive(Debug)]
-pub(super) struct RealPath {
+pub(crate) struct RealPath {
     /// Absolute, without links.
-    pub(super) path: PathBuf,
+    pub(crate) path: PathBuf,
     /// The metadata of the file, if it exists.
-    pub(super) metadata: Option<Metadata>,
+    pub(crate) metadata: Option<Metadata>,
 }
 
 /// A path that can't be resolved.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct UnresolvablePath;
+pub(crate) struct UnresolvablePath;
 
 /// Resolves `path` from `base`, which is absolute and without links.
-pub(super) fn resolve_path(base: &Path, path: &Path) -> Result<RealPath, UnresolvablePath> {
+pub(crate) fn resolve_path(base: &Path, path: &Path) -> Result<RealPath, UnresolvablePath> {
     let mut walk = LinkWalk { at: base.to_owned(), steps: Vec::new(), hops: 0 };
     walk.push_path(path);
     while let Some(step) = walk.steps.pop() {
@@ -62,7 +62,7 @@ pub(super) fn resolve_path(base: &Path, path: &Path) -> Result<RealPath, Unresol
     Ok(RealPath { path: walk.at, metadata })
 }
 
-pub(super) fn is_missing(kind: ErrorKind) -> bool {
+pub(crate) fn is_missing(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 

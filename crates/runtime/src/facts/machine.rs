@@ -122,7 +122,9 @@ impl LocalMachine {
                 continue;
             }
             let path = files.absolute_path(&file.path);
-            let stored = path.as_ref().and_then(|path| restore::store_file(scene.store, path).ok());
+            let stored = path
+                .as_ref()
+                .and_then(|path| restore::store_file(scene.store, &scene.known_target(path)).ok());
             // A file that can't be stored, such as a link or a huge file, is identified by its
             // stamp.
             let sha256 = stored.or_else(|| (look != 0).then(|| stamp_digest(look)));

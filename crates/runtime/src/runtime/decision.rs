@@ -180,6 +180,7 @@ pub(super) fn fact_context<'a>(
         definitions,
         definition: live.session.definition(),
         definition_files: &live.session.location().definition,
+        guard_links: &live.session.location().links,
         definition_checksum: live.definition_identity.checksum,
         definition_digest: live.definition_identity.stored,
         store,

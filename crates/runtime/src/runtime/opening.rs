@@ -1,5 +1,6 @@
 //! Opens a session: from its journal, or new with the definition of its workspace.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use jackline_journal::{JournalNote, OpenedDefinition, OpeningRecord, StoreError}
 
 use super::{Runtime, RuntimeFault};
 use crate::definitions::{DefinitionError, ResolvedDefinition};
+use crate::guard_links::add_links;
 use crate::live_session::LiveSession;
 use crate::notify::NotificationContext;
 use crate::session_definition::DefinitionIdentity;
@@ -53,16 +55,19 @@ impl Runtime {
         }
         let shown = |path: PathBuf| path.display().to_string();
         let host = self.definitions.host();
+        let mut place = SessionLocation {
+            workspace: Some(workspace.display().to_string()),
+            home: host.home.clone().map(shown),
+            state_home: self.definitions.state_home().map(shown),
+            own: host.own_files.iter().cloned().map(shown).collect(),
+            links: BTreeMap::new(),
+            definition: files.into_iter().map(shown).collect(),
+        };
+        add_links(&mut place);
         let opening = OpeningRecord {
             session: event.session.clone(),
             at: event.at.unwrap_or_else(|| clock::now().wall),
-            place: SessionLocation {
-                workspace: Some(workspace.display().to_string()),
-                home: host.home.clone().map(shown),
-                state_home: self.definitions.state_home().map(shown),
-                own: host.own_files.iter().cloned().map(shown).collect(),
-                definition: files.into_iter().map(shown).collect(),
-            },
+            place,
             definition: OpenedDefinition {
                 checksum,
                 lowered: StoredDefinition::with_digest(stored, Arc::clone(&definition)),

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::settings::StateSaving;
 use super::{Runtime, RuntimeFault};
+use crate::guard_links::known_target;
 use crate::live_session::LiveSession;
 use crate::restore::{self, OriginalFile};
 use crate::session_process::SessionProcessLock;
@@ -26,6 +27,7 @@ impl Runtime {
             let Some(absolute) = live.workspace().map(|workspace| workspace.join(path)) else {
                 continue;
             };
+            let absolute = known_target(&absolute, &live.session.location().links);
             let was = contents.map_or(OriginalFile::Missing, OriginalFile::File);
             let path = path.clone();
             self.add_journal_note(

@@ -13,8 +13,8 @@ use super::*;
 use crate::definition::StoredDefinition;
 use crate::digest::{Digest, Digest128};
 use crate::facts::{
-    CallView, ChangedFile, DefinitionFile, FeedbackView, FileDetails, FileKind, FileSearch, GitChange,
-    GitFileChange, NewDefinition, Now, Queries,
+    CallView, ChangedFile, DefinitionFile, FeedbackView, FileDetails, FileKind, FileSearch,
+    GitChange, GitFileChange, NewDefinition, Now, Queries,
 };
 use crate::time::Timestamp;
 use crate::verdict::{FeedbackObservation, Severity};
@@ -124,8 +124,12 @@ fn pairs_about_guard_files() -> Vec<QueryFactPair> {
         after: HookState::Disabled,
     };
     let known = GitChangeFact::Known { files: BTreeMap::from([("a".to_owned(), change)]) };
-    let moved =
-        FileChangeFact { by_git: true, before: HookState::Absent, after: HookState::Present };
+    let moved = FileChangeFact {
+        by_git: true,
+        before: HookState::Absent,
+        after: HookState::Present,
+        unrestorable: false,
+    };
     vec![
         (
             Query::GitChange {

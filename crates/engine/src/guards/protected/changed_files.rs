@@ -125,6 +125,8 @@ pub(super) fn report(input: GuardInput<'_>, answers: &mut GuardAnswers) {
             ChangeResponse::Restore => {
                 let fate = if input.facts.is_off() {
                     "the change stays, because the guard is turned off"
+                } else if judge.change(path).unrestorable {
+                    "the previous content can't be restored"
                 } else {
                     "the previous content is restored"
                 };

@@ -57,7 +57,8 @@ fn searches<'p>(
     input: GuardInput<'_>,
     proposal: &'p Proposal<'_>,
 ) -> Vec<(&'p FileTouch, FileSearch)> {
-    let own = || input.definition.protected.iter().filter_map(|entry| protected_pattern(input, entry));
+    let own =
+        || input.definition.protected.iter().filter_map(|entry| protected_pattern(input, entry));
     let mut found: Vec<(&FileTouch, FileSearch)> = Vec::new();
     for touch in proposal.touches.iter().filter(|touch| touch.changes()) {
         if git_facts::is_answered(input, touch.command) {

@@ -3,8 +3,8 @@
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::definition::Definition;
 use super::super::path_patterns::{matches_pattern, matches_segment};
+use crate::definition::Definition;
 use crate::path::is_within;
 use crate::session_location::SessionLocation;
 
@@ -50,6 +50,11 @@ const COMPARED_FILES: [&str; 7] = [
     ".qwen/settings.json",
     ".cursor/hooks.json",
 ];
+
+/// Returns the files in a workspace that are compared at every gate, if they exist.
+pub(crate) fn compared_files() -> impl Iterator<Item = &'static str> {
+    COMPARED_FILES.into_iter()
+}
 
 /// How many files are compared at a gate.
 const COMPARED_FILES_MAX: usize = 32;
@@ -306,6 +311,8 @@ fn matches_segments(segments: &[&str], pattern: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use alloc::collections::BTreeMap;
+
     use super::*;
 
     #[test]
@@ -330,6 +337,7 @@ mod tests {
             home: Some("/home/u".into()),
             state_home: Some("/home/u/.local/state/jackline".into()),
             own: Vec::from(["/run/user/7/jackline".into()]),
+            links: BTreeMap::new(),
             definition: Vec::from(["/w/team/base.yaml".into()]),
         }
     }

@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 
 use jackline_shell::{Access, ShellWord};
 
-use super::super::{GuardInput, ViolationDraft};
 use super::super::path_patterns::{is_hidden_from, matches_pattern};
+use super::super::{GuardInput, ViolationDraft};
 use super::file_searches;
 use super::paths::{self, ProtectedPaths, is_protected_anywhere, lies_within};
 use super::write_targets::{self, TargetStatus};
@@ -246,8 +246,10 @@ fn written_protected_paths(
         PathTarget::At(path) => {
             let fact = input.facts.files.get(path);
             let real = fact.and_then(|fact| fact.real.as_deref());
-            // Whoever removes a link to a directory removes every path through it.
-            let removes_link = touch.access == Access::Delete && real.is_some();
+            // Whoever removes or replaces a link to a directory removes every path through it.
+            let replaces_link = touch.access == Access::Delete
+                || (touch.changes() && proposal.program(touch.command) == "ln");
+            let removes_link = replaces_link && real.is_some();
             let below = |directory: &str| {
                 let is_below = |protected: &String| {
                     lies_within(protected, directory)

@@ -1,5 +1,6 @@
 //! Files, links and repositories of a workspace, asked as queries.
 
+use std::collections::BTreeMap;
 use std::{fs, slice};
 
 use jackline_engine::digest::Digest128;
@@ -39,6 +40,7 @@ fn in_workspace(test: impl FnOnce(&Path, &FactContext<'_>, &mut FactSources)) {
         definitions: &Definitions::new(None, HostAccess::default()),
         definition: &Definition::default(),
         definition_files: &[],
+        guard_links: &BTreeMap::new(),
         definition_checksum: Digest::ZERO,
         definition_digest: Digest::ZERO,
         store: &MemoryStore::default(),
