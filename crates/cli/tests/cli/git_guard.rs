@@ -309,6 +309,34 @@ fn a_hook_entry_that_is_not_committed_is_kept_in_every_mode() {
 }
 
 #[test]
+fn the_definition_of_another_work_tree_is_kept_too() {
+    let repository = GuardedRepository::new("enforce", GuardFiles::Committed);
+    let main = repository.path("");
+    let main = main.to_str().unwrap().trim_end_matches('/');
+    repository.git("worktree add -q ../tree -b tree");
+    let tree = repository.world.root().join("tree");
+    let send = |mut event: Value| {
+        event["cwd"] = json!(tree);
+        event["session_id"] = json!("0b6c1f6a-0000-4000-8000-000000000001");
+        let mut hook = hook_command(&repository.world);
+        hook.current_dir(&tree).env("CLAUDE_PROJECT_DIR", &tree);
+        parse_answer(&run_with_input(&mut hook, event.to_string().as_bytes()))
+    };
+    let propose = |call: &str, line: &str| send(bash_proposed(&repository.world, call, line));
+    assert_eq!(send(repository.started()), Value::Null);
+    for (call, line) in [
+        ("t1", format!("git -C {main} checkout old")),
+        ("t2", format!("cd {main} && git reset --hard HEAD~1")),
+        ("t3", format!("git -C {main}/.claude switch old")),
+    ] {
+        let answer = propose(call, &line);
+        let denied = format!("{main}/.claude/settings.json` is protected, and `");
+        assert!(reason(&answer).contains(&denied), "{line}: {answer}");
+    }
+    assert_eq!(propose("t4", &format!("git -C {main} checkout -b new")), Value::Null);
+}
+
+#[test]
 fn a_definition_that_only_changes_is_refused_in_mode_enforce() {
     for (mode, decision) in [("enforce", Some("deny")), ("observe", None)] {
         let repository = GuardedRepository::new(mode, GuardFiles::Everywhere);

@@ -15,6 +15,9 @@ use crate::proposal::{Proposal, ProposedRun};
 /// How many git commands of one call are asked about.
 const COMMANDS_MAX: usize = 8;
 
+/// How many directories are searched for files that guard another work tree.
+const DIRECTORIES_MAX: usize = 16;
+
 /// A variable with this prefix may lead git to another repository.
 const GIT_VARIABLE_PREFIX: &str = "GIT_";
 
@@ -22,7 +25,9 @@ const GIT_VARIABLE_PREFIX: &str = "GIT_";
 pub(super) fn ask(input: GuardInput<'_>, proposal: &Proposal<'_>, queries: &mut Queries) {
     let asked = predictable_commands(input, proposal).into_iter();
     for (command, dir, change) in asked.filter(|it| !input.facts.git_changes.contains_key(&it.0)) {
-        queries.ask(Query::GitChange { command, dir, change, files: guard_files(input) });
+        let mut files = guard_files(input);
+        files.extend(files_of_other_work_tree(input, &dir));
+        queries.ask(Query::GitChange { command, dir, change, files });
     }
 }
 
@@ -91,6 +96,19 @@ pub(super) fn writes(input: GuardInput<'_>, proposal: &Proposal<'_>) -> Vec<Prot
         }
     }
     writes
+}
+
+/// Returns the files that may guard a work tree outside of the workspace in which a command runs.
+/// They may be in the directory or above it.
+fn files_of_other_work_tree(input: GuardInput<'_>, dir: &str) -> Vec<String> {
+    if !dir.starts_with('/') {
+        return Vec::new();
+    }
+    let above = core::iter::successors(Some(dir), |dir| Some(dir.rsplit_once('/')?.0));
+    let above = above.filter(|dir| !dir.is_empty()).take(DIRECTORIES_MAX);
+    above
+        .flat_map(|dir| paths::compared_files().map(|name| input.place.resolve_path(name, dir)))
+        .collect()
 }
 
 /// Returns the files about which git is asked: those that guard, or that a definition protects.
