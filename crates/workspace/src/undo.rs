@@ -186,6 +186,25 @@ pub fn log_state(directory: &Path) -> Result<UndoLogState, UndoError> {
 /// Undoes all changes in the log of a directory. Changes that were already undone are skipped, so
 /// an interrupted rollback can be repeated.
 pub fn roll_back(directory: &Path) -> Result<UndoReport, UndoError> {
+    undo(directory, UnrestoredPaths::Forget)
+}
+
+/// Undoes all changes in the log as a person asked for it. Paths that are not restored now, because
+/// they have another state, can be undone later: a person may have checked out another branch.
+pub fn undo_for_person(directory: &Path) -> Result<UndoReport, UndoError> {
+    undo(directory, UnrestoredPaths::Keep)
+}
+
+/// What happens to the entries of paths that are not restored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UnrestoredPaths {
+    /// They are done with.
+    Forget,
+    /// They stay in the log.
+    Keep,
+}
+
+fn undo(directory: &Path, rest: UnrestoredPaths) -> Result<UndoReport, UndoError> {
     let contents = UndoLog::read(directory)?;
     let jail = Jail::open(&contents.root)?;
     // If the log can't be written, fail before the first file changes.
@@ -198,6 +217,7 @@ pub fn roll_back(directory: &Path) -> Result<UndoReport, UndoError> {
     // Undo in reverse order, so that directories are empty when they are removed.
     let points: Vec<&UndoPoint<'_>> = points.in_order.iter().rev().collect();
     let mut undone = UndoReport::default();
+    let mut unrestored: Vec<&UndoPoint<'_>> = Vec::new();
     for points in points.chunks(RESTORE_BATCH_MAX) {
         let mut backs: Vec<PathRestore<'_>> =
             points.iter().map(|point| PathRestore::new(&jail, directory, point)).collect();
@@ -207,11 +227,12 @@ pub fn roll_back(directory: &Path) -> Result<UndoReport, UndoError> {
         for (point, back) in points.iter().zip(backs) {
             let path = point.path;
             match back.restore() {
-                Ok(RestoreOutcome::AlreadyRestored) => {}
+                Ok(RestoreOutcome::AlreadyRestored) => unrestored.push(point),
                 Ok(RestoreOutcome::Restored) => undone.restored.push(path.to_owned()),
                 Ok(RestoreOutcome::ChangedMeanwhile) => {
                     store_copy(directory, point)?;
                     undone.changed_since.push(path.to_owned());
+                    unrestored.push(point);
                 }
                 Err(error) => undone.failed.push((path.to_owned(), error.to_string())),
             }
@@ -221,7 +242,15 @@ pub fn roll_back(directory: &Path) -> Result<UndoReport, UndoError> {
         return Err(UndoError::Unfinished(Box::new(undone)));
     }
     path_image::sync_parents(&jail, points.iter().map(|point| point.path))?;
-    log.append(&UndoLogEntry::RolledBack)?;
+    let keeps_rest = rest == UnrestoredPaths::Keep;
+    if !(keeps_rest && undone.restored.is_empty()) {
+        let mut entries = vec![UndoLogEntry::RolledBack];
+        if keeps_rest && !unrestored.is_empty() {
+            entries.extend(unrestored.iter().rev().flat_map(|point| point.entries()));
+            entries.push(UndoLogEntry::Committed);
+        }
+        log.append_all(&entries)?;
+    }
     remove_stale_layers(directory);
     Ok(undone)
 }

@@ -156,7 +156,7 @@ impl UndoSummary {
             self.unsaved.push("the undo log is full: later changes are not in it".to_owned());
         }
         if !dry_run {
-            match undo::roll_back(log) {
+            match undo::undo_for_person(log) {
                 Ok(_) => {}
                 Err(UndoError::Unfinished(undone)) => {
                     let failed = undone.failed.iter();

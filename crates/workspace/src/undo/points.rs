@@ -20,6 +20,23 @@ pub(super) struct UndoPoint<'l> {
     pub(super) becomes: Vec<&'l PathImage>,
 }
 
+impl UndoPoint<'_> {
+    /// The entries from which this point can be read again.
+    pub(super) fn entries(&self) -> Vec<UndoLogEntry> {
+        let path = self.path.to_owned();
+        let text = self.text.map(str::to_owned);
+        let image = self.before.clone();
+        // The bytes of the copy count only once.
+        let before = UndoLogEntry::Before { path, image, copy: self.copy, bytes: 0, text };
+        let becomes = self.becomes.iter().map(|image| UndoLogEntry::Becomes {
+            path: self.path.to_owned(),
+            image: (*image).clone(),
+            temporary: None,
+        });
+        [before].into_iter().chain(becomes).collect()
+    }
+}
+
 /// All points, in the order in which their paths were first changed.
 #[derive(Default)]
 pub(super) struct UndoPoints<'l> {

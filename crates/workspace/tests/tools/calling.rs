@@ -72,6 +72,35 @@ fn parallel_calls_use_different_copies() {
     assert!(!place.work().join("new").exists());
 }
 
+/// Writes a file as another program does.
+fn write_elsewhere(place: &RecordedCalls, name: &str, content: &str) {
+    fs::write(place.work().join(name), content).unwrap();
+}
+
+#[test]
+fn an_undo_on_another_branch_does_not_use_up_the_undo() {
+    let place = RecordedCalls::new();
+    for name in ["f", "g"] {
+        write_elsewhere(&place, name, "old");
+        place.write(name, "new");
+    }
+    place.write("other", "made");
+    // The other branch has the old files, and one file that a person wrote.
+    write_elsewhere(&place, "f", "old");
+    write_elsewhere(&place, "g", "old");
+    write_elsewhere(&place, "other", "of a person");
+    assert!(undo::undo_for_person(&place.log()).unwrap().restored.is_empty());
+    // Here one file is restored, and the rest still waits.
+    write_elsewhere(&place, "f", "new");
+    assert_eq!(undo::undo_for_person(&place.log()).unwrap().restored.len(), 1);
+    write_elsewhere(&place, "g", "new");
+    write_elsewhere(&place, "other", "made");
+    assert_eq!(undo::undo_for_person(&place.log()).unwrap().restored.len(), 2);
+    assert_eq!((place.read("f"), place.read("g")), ("old".to_owned(), "old".to_owned()));
+    assert!(!place.work().join("other").exists());
+    assert!(undo::undo_for_person(&place.log()).unwrap().restored.is_empty());
+}
+
 #[test]
 fn the_copies_and_the_log_of_a_session_are_bounded() {
     let place = RecordedCalls::new();
