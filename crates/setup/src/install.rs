@@ -16,6 +16,7 @@ mod replace_file;
 mod servers;
 mod summary;
 mod template;
+mod work_trees;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ use jackline_clients::{CLIENTS, Client};
 
 pub use apply_plan::{WrittenFile, apply_plan};
 pub use diff::{DiffLine, diff};
-pub use leftovers::{Leftover, LeftoverKind, leftovers, remove_leftovers};
+pub use leftovers::{Leftover, LeftoverKind, RemovedLeftovers, leftovers, remove_leftovers};
 pub use mcp_servers::{CanConnect, RemoteSelection};
 pub use plan::{plan, quoted_program, settings_of_project};
 pub use removal::plan_removal;

@@ -240,11 +240,15 @@ fn an_uninstall_says_what_stays_and_purge_removes_it() {
     assert!(project.path("jackline.yaml").exists() && project.path(".jackline").exists());
     assert_eq!(session_names(&project), [SESSION, "other"]);
 
+    let changed = project.read("jackline.yaml");
     let purge = run_as_person(&project, "init claude --uninstall --purge");
     assert_eq!(purge.code, Some(2), "it asks first: {purge:?}");
     let purge = run_as_person(&project, "init claude --uninstall --purge --yes");
     assert_eq!(purge.code, Some(0), "{purge:?}");
     assert!(purge.stdout.contains("removed 1 session of this project"), "{purge:?}");
+    let backup = purge.stdout.lines().find(|line| line.contains("jackline.yaml  backup: "));
+    let backup = backup.unwrap().split_once("backup: ").unwrap().1;
+    assert_eq!(fs::read_to_string(backup).unwrap(), changed);
     let home = project.world.home();
     assert!(purge.stdout.contains(&format!("`rm -r {}` removes it", home.display())), "{purge:?}");
     assert!(!project.path("jackline.yaml").exists() && !project.path(".jackline").exists());

@@ -597,6 +597,32 @@ fn a_full_disk_loses_nothing() {
 }
 
 #[test]
+fn an_uninstall_in_one_work_tree_keeps_the_ignore_list_of_another() {
+    let project = InitProject::in_git();
+    project.install();
+    let exclude = project.read(".git/info/exclude");
+    for line in ["add jackline.yaml", "commit -q -m a", "worktree add -q ../tree -b tree"] {
+        let mut git = project.world.command("git");
+        git.args(["-c", "user.name=t", "-c", "user.email=t@example.org"]);
+        assert!(git.args(line.split(' ')).status().unwrap().success(), "{line}");
+    }
+    let tree = project.world.root().join("tree");
+    let in_tree = |args: &[&str]| {
+        let mut init = project.command();
+        init.current_dir(&tree).arg("init").args(args);
+        let run = run_with_input(&mut init, b"");
+        assert_eq!(run.code, Some(0), "{run:?}");
+        run
+    };
+    in_tree(&["claude", "--yes"]);
+    let run = in_tree(&["claude", "--uninstall", "--yes"]);
+    assert!(run.stdout.contains("keeps its lines, because"), "{run:?}");
+    assert_eq!(project.read(".git/info/exclude"), exclude);
+    project.uninstall();
+    assert!(!project.read(".git/info/exclude").contains(".jackline/"));
+}
+
+#[test]
 fn the_json_summary_lists_every_change() {
     let project = InitProject::with_settings("{}");
     let dry = project.init_json(&["claude", "--dry-run"]);

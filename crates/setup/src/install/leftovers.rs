@@ -105,15 +105,28 @@ fn changed_definition(path: &Path, ledger: &Ledger) -> Option<Leftover> {
     is_ours.then(|| Leftover { kind: LeftoverKind::Definition, path: path.to_owned(), bytes })
 }
 
-/// Removes what stays. Returns what could not be removed, with the reason.
-pub fn remove_leftovers(wish: &InstallRequest, all: &[Leftover]) -> Vec<(PathBuf, String)> {
+/// What became of leftovers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RemovedLeftovers {
+    /// What could not be removed, with the reason.
+    pub failures: Vec<(PathBuf, String)>,
+    /// The removed definition and the path of its backup.
+    pub backup: Option<(PathBuf, PathBuf)>,
+}
+
+/// Removes what stays. A person has changed the definition, so it is backed up first.
+pub fn remove_leftovers(wish: &InstallRequest, all: &[Leftover]) -> RemovedLeftovers {
     let ledger = Ledger::of(&wish.state_home);
     let trust = TrustStore::of(std::sync::Arc::new(FileStateHome::new(&wish.state_home)));
-    let remove = |leftover: &Leftover| {
+    let mut backup = None;
+    let mut remove = |leftover: &Leftover| {
         let path = &leftover.path;
         match leftover.kind {
             LeftoverKind::Definition => {
                 let real = real_path(path);
+                let bytes = fs::read(&real).map_err(|error| error.to_string())?;
+                let saved = ledger.back_up(&real, &bytes).map_err(|error| error.to_string())?;
+                backup = Some((path.clone(), ledger.absolute(&saved)));
                 let made = ledger.read(&real).map(|entry| entry.made).unwrap_or_default();
                 remove_file(&real, &made).map_err(|error| error.to_string())?;
                 ledger.remove_entry(&real);
@@ -126,7 +139,8 @@ pub fn remove_leftovers(wish: &InstallRequest, all: &[Leftover]) -> Vec<(PathBuf
     };
     let failure =
         |leftover: &Leftover| remove(leftover).err().map(|reason| (leftover.path.clone(), reason));
-    all.iter().filter_map(failure).collect()
+    let failures = all.iter().filter_map(failure).collect();
+    RemovedLeftovers { failures, backup }
 }
 
 fn real_path(path: &Path) -> PathBuf {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::apply_plan::{differs, is_unchanged};
 use super::ledger::{FileBackup, Ledger, LedgerEntry};
 use super::plan::ProjectSite;
+use super::work_trees::settings_in_other_work_tree;
 use super::{
     FilePurpose, InstallDirection, InstallError, InstallPlan, InstallRequest, PlannedChange,
     exclude,
@@ -116,6 +117,14 @@ impl RemovalPlanner {
             return Ok(());
         };
         let file = read_file(&path)?;
+        if let Some(settings) = settings_in_other_work_tree(site) {
+            self.plan.notes.push(format!(
+                "`{}` keeps its lines, because `{}` starts the guard in another work tree",
+                path.display(),
+                settings.display()
+            ));
+            return Ok(());
+        }
         // Without a record, a person wrote the line.
         let Some(entry) = self.ledger.read(&file.real_path) else { return Ok(()) };
         if let Some(original) = self.unchanged_original(Some(&entry), &file) {

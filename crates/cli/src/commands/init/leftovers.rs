@@ -1,16 +1,19 @@
 //! What stays after `jackline init --uninstall`: shown, and removed if the person wants that.
 
 use std::io::{self, IsTerminal as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jackline_setup::install::{
-    InstallPlan, InstallRequest, Leftover, LeftoverKind, leftovers, remove_leftovers,
+    InstallPlan, InstallRequest, Leftover, LeftoverKind, RemovedLeftovers, leftovers,
+    remove_leftovers,
 };
 use serde_json::{Value, json};
 
 use super::plan_display::display_path;
 use crate::args::InitArgs;
-use crate::terminal::{confirm, format_bytes, format_count, print_line, print_warning, sanitize};
+use crate::terminal::{
+    confirm, dim, format_bytes, format_count, print_line, print_warning, sanitize,
+};
 
 /// The maximum length of a shown reason.
 const REASON_MAX: usize = 200;
@@ -21,7 +24,7 @@ pub(super) struct RemainingFiles {
     all: Vec<Leftover>,
     /// Whether they were removed, except for the failures.
     is_removed: bool,
-    failures: Vec<(PathBuf, String)>,
+    removed: RemovedLeftovers,
 }
 
 impl RemainingFiles {
@@ -37,11 +40,11 @@ impl RemainingFiles {
     }
 
     pub(super) fn has_failures(&self) -> bool {
-        !self.failures.is_empty()
+        !self.removed.failures.is_empty()
     }
 
     pub(super) fn remove(&mut self, wish: &InstallRequest) {
-        self.failures = remove_leftovers(wish, &self.all);
+        self.removed = remove_leftovers(wish, &self.all);
         self.is_removed = true;
     }
 
@@ -98,10 +101,16 @@ impl RemainingFiles {
         if !self.is_removed {
             return;
         }
-        let failed = |path: &PathBuf| self.failures.iter().any(|(other, _)| other == path);
+        let failed = |path: &PathBuf| self.removed.failures.iter().any(|(other, _)| other == path);
         for leftover in self.all.iter().filter(|it| it.kind != LeftoverKind::Session) {
             if !failed(&leftover.path) {
-                print_line(format!("removed {}", display_path(&leftover.path)));
+                let backup = self.backup_of(&leftover.path);
+                let backup = backup.map(|file| format!("  backup: {}", display_path(file)));
+                print_line(format!(
+                    "removed {}{}",
+                    display_path(&leftover.path),
+                    dim(backup.unwrap_or_default())
+                ));
             }
         }
         let (count, bytes, _) = self.sessions();
@@ -109,7 +118,7 @@ impl RemainingFiles {
             let sessions = format_count(count, "session");
             print_line(format!("removed {sessions} of this project, {}", format_bytes(bytes)));
         }
-        for (path, reason) in &self.failures {
+        for (path, reason) in &self.removed.failures {
             let reason = sanitize(reason, REASON_MAX);
             print_warning(format!("`{}` is not removed: {reason}", display_path(path)));
         }
@@ -122,6 +131,11 @@ impl RemainingFiles {
         }
     }
 
+    fn backup_of(&self, path: &Path) -> Option<&PathBuf> {
+        let backup = self.removed.backup.as_ref().filter(|(other, _)| other == path);
+        backup.map(|(_, backup)| backup)
+    }
+
     pub(super) fn as_json(&self) -> Value {
         let of = |leftover: &Leftover| {
             let kind = match leftover.kind {
@@ -129,11 +143,12 @@ impl RemainingFiles {
                 LeftoverKind::Reports => "reports",
                 LeftoverKind::Session => "session",
             };
-            let failure = self.failures.iter().find(|(path, _)| *path == leftover.path);
+            let failure = self.removed.failures.iter().find(|(path, _)| *path == leftover.path);
             json!({
                 "kind": kind, "path": leftover.path, "bytes": leftover.bytes,
                 "removed": self.is_removed && failure.is_none(),
                 "error": failure.map(|(_, reason)| reason),
+                "backup": self.backup_of(&leftover.path),
             })
         };
         self.all.iter().map(of).collect()
