@@ -141,8 +141,16 @@ pub struct Definitions {
     checked: RefCell<BTreeMap<Digest, CheckedFiles>>,
 }
 
-/// The files that were read, and the checksum or the error they gave.
-type CheckedFiles = (RecordingReader, Result<Digest, String>);
+/// The files that were read, and the checksums or the error they gave.
+type CheckedFiles = (RecordingReader, Result<CurrentChecksums, String>);
+
+/// The checksums of the current files.
+#[derive(Debug, Clone, Copy)]
+struct CurrentChecksums {
+    now: Digest,
+    /// The checksum if a person passed the file explicitly, which makes it trusted.
+    if_trusted: Option<Digest>,
+}
 
 /// How many results are cached.
 const CHECKED_FILES_MAX: usize = 64;
@@ -315,20 +323,27 @@ impl Definitions {
             return DefinitionFact::Missing;
         }
         match self.checksum_now(&self.layer_paths(repository), checksum) {
-            Ok(now) if now == checksum => DefinitionFact::Same,
-            Ok(checksum) => DefinitionFact::Changed { checksum },
+            // Another program may have opened the session with the same file, passed explicitly.
+            Ok(files) if files.now == checksum || files.if_trusted == Some(checksum) => {
+                DefinitionFact::Same
+            }
+            Ok(files) => DefinitionFact::Changed { checksum: files.now },
             Err(reason) => DefinitionFact::Broken { reason },
         }
     }
 
-    /// The checksum of the files if they load, else the error. Files that were parsed before are
+    /// The checksums of the files if they load, else the error. Files that were parsed before are
     /// not parsed again.
-    fn checksum_now(&self, paths: &LayerFilePaths, pinned: Digest) -> Result<Digest, String> {
+    fn checksum_now(
+        &self,
+        paths: &LayerFilePaths,
+        pinned: Digest,
+    ) -> Result<CurrentChecksums, String> {
         let survey = self.survey(paths).map_err(|error| error.brief())?;
         if let Some(now) = survey.checksum(self.is_trusted(&survey))
             && (now == pinned || self.compiled.borrow().has_sources(&now))
         {
-            return Ok(now);
+            return Ok(CurrentChecksums { now, if_trusted: survey.checksum(true) });
         }
         let key = survey.key();
         if let Some((reading, outcome)) = self.checked.borrow().get(&key)
@@ -339,7 +354,7 @@ impl Definitions {
         let mut reading = RecordingReader::default();
         let outcome = self
             .compile(survey, &mut reading)
-            .map(|(_, _, checksum)| checksum)
+            .map(|(survey, _, now)| CurrentChecksums { now, if_trusted: survey.checksum(true) })
             .map_err(|error| error.brief());
         let mut checked = self.checked.borrow_mut();
         if checked.len() >= CHECKED_FILES_MAX {

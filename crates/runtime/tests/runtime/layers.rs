@@ -9,6 +9,7 @@ use jackline_engine::facts::DefinitionFact;
 use jackline_engine::{Decision, Definition, Digest, FaultKind, SessionId, Timestamp};
 use jackline_host::{LayerFiles, TrustGrant, TrustStore};
 use jackline_journal::{JournalNote, Store as _};
+use jackline_runtime::Runtime;
 use jackline_runtime::definitions::ResolvedDefinition;
 
 use crate::support::{RuntimeTest, answer, send};
@@ -354,6 +355,24 @@ fn a_passed_file_is_not_the_last_good_of_a_found_one() {
     world.write("limitz: {}\n");
     assert!(world.definitions().resolve(&world.workspace()).is_err());
     assert_eq!(steps(&named.resolve(&world.workspace()).unwrap()), Some(9));
+}
+
+#[test]
+fn a_session_whose_file_was_passed_is_not_changed_for_a_program_that_finds_the_file() {
+    let world = RuntimeTest::new(STEPS_9);
+    let source = fs::read_to_string(world.file()).unwrap();
+    fs::write(world.user_file(), "limits: { steps: 5 }").unwrap();
+    let layers = LayerFiles { managed: None, user: Some(world.user_file()) };
+    let definitions = world.definitions_under(Some(world.file()), layers);
+    let mut named = Runtime::new(world.store.clone(), definitions, world.workspace());
+    send(&mut named, r#"{"event":"session_started"}"#);
+    // A hook of the same session finds the file in the workspace.
+    let mut hook = world.runtime();
+    send(&mut hook, PROMPT);
+    assert_eq!(world.definition_fact("s"), Some(DefinitionFact::Same));
+    world.write(&format!("{source}# changed\n"));
+    send(&mut hook, PROMPT);
+    assert!(matches!(world.definition_fact("s"), Some(DefinitionFact::Changed { .. })));
 }
 
 #[test]
