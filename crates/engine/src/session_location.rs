@@ -29,7 +29,7 @@ pub struct SessionLocation {
     pub own: Vec<String>,
     /// The links among the files of the guard when the session was opened, with their targets. All
     /// paths are absolute, and the targets and links to the definition are also in `own`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     pub links: BTreeMap<String, String>,
     /// The files of the definition in force, absolute: first the file that was found first, then
     /// the files it extends and the other layers.

@@ -3,15 +3,18 @@
 //! Agent clients treat silence as consent. So a fault becomes a denial. The denial says that the
 //! guard is broken, and what a person can do about it.
 
+use jackline_definition::FILE_NAME;
 use jackline_engine::verdict::{GuardName, ViolationClass, ViolationType, WireFault};
 use jackline_engine::{
-    CallId, Decision, Event, EventKind, FaultKind, SessionId, ToolFinished, ToolProposed, Verdict,
-    Violation, wire::WireError,
+    Arguments, CallId, Decision, Event, EventKind, FaultKind, SessionId, ToolFinished,
+    ToolProposed, Verdict, Violation, wire::WireError,
 };
 use jackline_journal::{JournalNote, Retention};
+use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::definitions::DefinitionError;
+use crate::git::BranchDefinition;
 use crate::notify::PersonNotification;
 use crate::runtime::{Runtime, RuntimeFault, StoredVerdict, named_workspace};
 use jackline_host::DetectedAgent;
@@ -47,7 +50,7 @@ pub enum AnswerKind {
     /// A denial, because the guard is broken.
     Broken,
     /// No decision, because the guard is broken. It is not a denial either, because a person has
-    /// turned the guard off.
+    /// turned the guard off, or because the call only brings back the definition.
     GuardOff,
 }
 
@@ -72,6 +75,8 @@ pub(crate) struct AnswerSubject {
     pub(crate) session: SessionId,
     pub(crate) call: Option<CallId>,
     pub(crate) workspace: Option<String>,
+    /// The command line of a proposed call.
+    line: Option<String>,
 }
 
 impl AnswerSubject {
@@ -82,7 +87,13 @@ impl AnswerSubject {
             _ => None,
         };
         let workspace = named_workspace(event).map(ToOwned::to_owned);
-        Self { session: event.session.clone(), call, workspace }
+        let line = match &event.kind {
+            EventKind::ToolProposed(ToolProposed { args: Arguments::Parsed(args), .. }) => {
+                args.get("command").and_then(Value::as_str).map(ToOwned::to_owned)
+            }
+            _ => None,
+        };
+        Self { session: event.session.clone(), call, workspace, line }
     }
 }
 
@@ -118,9 +129,26 @@ impl Runtime {
     /// The answer of a broken guard: a denial, unless a person has turned the guard off.
     pub(crate) fn broken(&mut self, about: AnswerSubject, fault: &RuntimeFault) -> RuntimeAnswer {
         let kind = fault.kind();
-        let message = format!("the guard is broken, not the call: {fault}");
-        let remedy = format!("{}; {HOW_TO_TURN_OFF}", fault.remedy());
-        let off = self.is_guard_off(about.workspace.as_deref());
+        let on_branch = match fault {
+            RuntimeFault::Definition(DefinitionError::NotFound(directory)) => {
+                BranchDefinition::of(directory).map(|found| (directory, found))
+            }
+            _ => None,
+        };
+        let (message, remedy) = match &on_branch {
+            Some((directory, found)) => {
+                let missing = format!("no `{FILE_NAME}` in `{}` or above it", directory.display());
+                (missing, format!("{}; {}", found.remedy(), fault.remedy()))
+            }
+            None => (fault.to_string(), fault.remedy().to_owned()),
+        };
+        let message = format!("the guard is broken, not the call: {message}");
+        let remedy = format!("{remedy}; {HOW_TO_TURN_OFF}");
+        // A call that only checks the definition out again brings the guard back.
+        let is_repair = on_branch
+            .zip(about.line.as_deref())
+            .is_some_and(|((_, found), line)| found.is_brought_back_by(line));
+        let off = is_repair || self.is_guard_off(about.workspace.as_deref());
         let violation = Violation {
             id: "v0.1".to_owned(),
             guard: GuardName::Runtime,

@@ -3,6 +3,7 @@
 //! Asking must change nothing, run no other program and take little time. If `git` gives no answer,
 //! everything counts as unsaved.
 
+mod branch_definition;
 mod moved_files;
 mod objects;
 mod prediction;
@@ -21,6 +22,7 @@ use std::time::Duration;
 use jackline_engine::facts::GitFact;
 use rustix::fs::{MemfdFlags, memfd_create};
 
+pub use branch_definition::BranchDefinition;
 pub(crate) use objects::{hook_state_at, hook_state_of};
 pub(crate) use prediction::AskedFile;
 

@@ -41,7 +41,7 @@ pub use gate::{
     ApprovalRequest, CallPermit, CallRefusal, CallResult, CallRuling, Gate, GateAnswer, GuardFault,
     ProposedCall, RefusalCode, SessionRole, StopRuling, WAITS_FOR_PERSON_TEXT, reason_of,
 };
-pub use git::commit_of;
+pub use git::{BranchDefinition, commit_of};
 pub use inspect::{load_session, load_session_from};
 pub use notify::{PersonNotification, deliver};
 pub use redact::{redact, redact_text};

@@ -1,5 +1,6 @@
 //! `jackline check`: reports every problem in a definition, and shows what is in force.
 
+mod client_spellings;
 mod known_tools;
 
 use std::collections::BTreeMap;
@@ -11,9 +12,11 @@ use jackline_definition::{
 };
 use jackline_engine::definition::{DeclaredTool, Rule, Rules};
 use jackline_engine::{Definition, Digest, Mode};
+use jackline_runtime::BranchDefinition;
 use jackline_runtime::definitions::{DefinitionError, EffectiveDefinition, find_file, load_file};
 use serde_json::{Value, json};
 
+use self::client_spellings::spelling_warnings;
 use self::known_tools::{known_tools_json, known_tools_text};
 use super::find_definition;
 use super::trust_demands::offer_trust;
@@ -35,7 +38,10 @@ pub(crate) fn run(args: &CheckArgs) -> ExitKind {
     }
     let is_named = named.is_some();
     let Some(file) = named.or_else(|| find_definition().map(relative)) else {
-        return fail(ExitKind::Usage, DefinitionError::NotFound(current_directory()));
+        let here = current_directory();
+        let on_branch = BranchDefinition::of(&here).map(|found| format!("; {}", found.remedy()));
+        let missing = DefinitionError::NotFound(here);
+        return fail(ExitKind::Usage, format!("{missing}{}", on_branch.unwrap_or_default()));
     };
     match load_file(&file) {
         Ok((loaded, checksum)) => {
@@ -99,17 +105,20 @@ fn offer_trust_here() {
 fn show(file: &Path, loaded: &LoadedDefinition, checksum: &Digest, args: &CheckArgs) {
     let name = file.display().to_string();
     let definition = &loaded.definition;
+    let directory = file.parent().map_or_else(current_directory, |it| current_directory().join(it));
+    let spellings = spelling_warnings(definition, &directory);
     if args.json {
         print_json_line(json!({
             "file": name, "ok": true, "checksum": checksum, "definition": definition,
             "known_tools": known_tools_json(definition),
             "extended": loaded.extended.iter().map(|(path, _)| path).collect::<Vec<_>>(),
             "warnings": loaded.warnings.iter().map(problem_json).collect::<Vec<_>>(),
+            "client_warnings": spellings,
         }));
         return;
     }
     let ok = styled(AnsiColor::Green.on_default().bold(), "ok");
-    let warnings = match loaded.warnings.len() {
+    let warnings = match loaded.warnings.len() + spellings.len() {
         0 => String::new(),
         count => format!(", {}", format_count(count.try_into().unwrap_or(u64::MAX), "warning")),
     };
@@ -122,6 +131,10 @@ fn show(file: &Path, loaded: &LoadedDefinition, checksum: &Digest, args: &CheckA
     }
     print_line(dim(format!("  checksum {checksum}")));
     show_warnings(&loaded.warnings);
+    for warning in spellings {
+        let word = styled(AnsiColor::Yellow.on_default().bold(), "warning:");
+        print_line(format!("{word} {}", sanitize(&warning, LINE_MAX)));
+    }
 }
 
 fn show_warnings(warnings: &[Diagnostic]) {

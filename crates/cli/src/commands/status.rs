@@ -31,7 +31,8 @@ use jackline_supervisor::RUN_SESSION_PREFIX;
 use serde_json::json;
 
 use self::definition_in_force::{
-    current_definition, describe_missing_trust, show_definition_without_session,
+    current_definition, describe_lost_hooks, describe_missing_trust,
+    show_definition_without_session,
 };
 pub(super) use self::loops::{LoopStatus, current_loops, previous_loop};
 use self::manifest::manifest;
@@ -100,7 +101,9 @@ pub(crate) fn run(args: &StatusArgs) -> ExitKind {
             let left = left.then(|| ("supervisor", describe_missing_supervisor(&entry)));
             let gone = was_left_by_process(&entry, &session.summary())
                 .then(|| ("process", MISSING_PROCESS.to_owned()));
-            let kin = left.into_iter().chain(gone).chain(parent).chain(parts);
+            let workspace = opened.place.workspace.as_deref().map(Path::new);
+            let hooks = workspace.and_then(describe_lost_hooks).map(|text| ("hooks", text));
+            let kin = hooks.into_iter().chain(left).chain(gone).chain(parent).chain(parts);
             show(&store, opened, &session, &trial, kin);
             print_recent_faults(&entry);
             ExitKind::Success

@@ -309,6 +309,35 @@ fn a_hook_entry_that_is_not_committed_is_kept_in_every_mode() {
 }
 
 #[test]
+fn a_new_session_on_a_branch_without_the_definition_can_check_it_out_again() {
+    for mode in ["enforce", "observe"] {
+        let repository = GuardedRepository::new(mode, GuardFiles::Committed);
+        repository.git("switch -q old");
+        let send = |mut event: Value| {
+            event["session_id"] = json!("0b6c1f6a-0000-4000-8000-000000000002");
+            hook_answer(&repository.world, &event)
+        };
+        let started = send(repository.started());
+        let told = started["systemMessage"].as_str().unwrap();
+        for text in
+            ["no `jackline.yaml` in", "git switch work`", "git checkout work -- jackline.yaml`"]
+        {
+            assert!(told.contains(text), "{text}: {told}");
+        }
+        let world = &repository.world;
+        for line in ["ls", "git switch work && ls", "git switch other"] {
+            let answer = send(bash_proposed(world, "n1", line));
+            assert!(reason(&answer).contains("git switch work"), "{mode} {line}: {answer}");
+        }
+        assert_eq!(send(bash_proposed(world, "n2", "git switch work")), Value::Null);
+        repository.git("switch -q work");
+        send(bash_finished(world, "n2", "git switch work"));
+        let denied = send(bash_proposed(world, "n3", "rm jackline.yaml"));
+        assert!(reason(&denied).contains("is protected"), "{mode}: {denied}");
+    }
+}
+
+#[test]
 fn the_definition_of_another_work_tree_is_kept_too() {
     let repository = GuardedRepository::new("enforce", GuardFiles::Committed);
     let main = repository.path("");

@@ -597,6 +597,27 @@ fn a_full_disk_loses_nothing() {
 }
 
 #[test]
+fn status_says_that_settings_no_longer_start_the_guard() {
+    let project = InitProject::in_git();
+    project.install();
+    let status = || run_with_input(project.command().arg("status"), b"").stdout;
+    assert!(!status().contains("no longer starts the guard"), "{}", status());
+    fs::remove_file(project.path(SETTINGS)).unwrap();
+    assert!(status().contains("settings.local.json` no longer starts the guard"), "{}", status());
+    project.install();
+    project.uninstall();
+    assert!(!status().contains("no longer starts the guard"), "{}", status());
+}
+
+#[test]
+fn the_shared_settings_are_said_to_guard_only_branches_that_have_them() {
+    let project = InitProject::in_git();
+    let run = project.run_init(&["claude", "--shared", "--yes"]);
+    let told = format!("{}{}", run.stdout, run.stderr);
+    assert!(told.contains("a branch without this file"), "{told}");
+}
+
+#[test]
 fn an_uninstall_in_one_work_tree_keeps_the_ignore_list_of_another() {
     let project = InitProject::in_git();
     project.install();

@@ -14,6 +14,7 @@ mod backtest;
 mod backtest_runs;
 mod bad_definitions;
 mod bad_input;
+mod client_spellings;
 mod commands;
 mod concurrency;
 mod concurrent_controls;

@@ -69,11 +69,6 @@ fn file_text(path: impl AsRef<Path>) -> String {
     fs::read_to_string(path).unwrap()
 }
 
-fn is_empty_report(report: &Value) -> bool {
-    let empty = |key: &str| report[key].as_array().unwrap().is_empty();
-    ["put_back", "taken_away", "left_alone", "failed", "not_kept"].into_iter().all(empty)
-}
-
 #[test]
 fn changes_of_a_session_are_shown_and_then_undone_once() {
     let world = CliWorld::new("");

@@ -130,8 +130,11 @@ fn check_installed(
         return doctor_check(name, CheckStatus::Open, detail);
     }
     if guarded.is_empty() {
-        let detail =
-            format!("the guard has no hooks here; install them with `jackline init {}`", client.id);
+        let detail = format!(
+            "the guard has no hooks here; install them with `jackline init {}`, or check out a branch \
+             that has them",
+            client.id
+        );
         return doctor_check(name, CheckStatus::Open, detail);
     }
     let files: Vec<String> =

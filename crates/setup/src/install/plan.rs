@@ -167,7 +167,8 @@ impl ProjectSite {
         plan.warnings.push(format!(
             "`{}` is for everyone who works in this project: where `{PROGRAM_NAME}` is not \
              installed, {} blocks every call; the text of the denial says how to install it, and \
-             how to work without it",
+             how to work without it; a branch without this file, such as one from before the \
+             installation, is not guarded",
             path.display(),
             client.title
         ));

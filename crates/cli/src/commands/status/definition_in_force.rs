@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use jackline_definition::words;
 use jackline_engine::{Definition, Session};
+use jackline_host::state_home;
 use jackline_journal::{FileStore, OpeningRecord};
 use jackline_runtime::definitions::EffectiveDefinition;
+use jackline_setup::install::lost_hooks;
 
 use crate::commands::trust_demands::{offer_trust, untrusted_checks};
 use crate::terminal::{
@@ -47,7 +49,23 @@ pub(super) fn show_definition_without_session(store: &FileStore) {
         vec![format!("  {}", dim(format!("{} layer", layer.as_str()))), file]
     });
     print_table(&layers.collect::<Vec<_>>());
+    if let Some(lost) = describe_lost_hooks(&current_directory()) {
+        print_line(lost);
+    }
     offer_trust(store, &effective, false);
+}
+
+/// Says that settings in which `init` installed the guard no longer start it, so that the definition
+/// is not in force for new sessions.
+pub(super) fn describe_lost_hooks(directory: &Path) -> Option<String> {
+    let (client, path) = lost_hooks(&state_home().ok()?, directory).into_iter().next()?;
+    Some(format!(
+        "`{}` no longer starts the guard, so new sessions of {} are not guarded here; check out a \
+         branch that has these settings, or run `jackline init {}`",
+        sanitize(&path.display().to_string(), TEXT_MAX),
+        client.title,
+        client.id
+    ))
 }
 
 /// The checks of a session that a person has not trusted, and what to do; nothing if there are

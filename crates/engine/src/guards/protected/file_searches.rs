@@ -83,7 +83,7 @@ fn searches<'p>(
         if let Some(path) = touch.target.path().filter(|_| includes_contents) {
             let pattern = format!("{path}/**");
             let is_below = |entry: &String| {
-                let named = !entry.starts_with(['*', '?', '[']);
+                let named = !entry.starts_with(WILDCARDS);
                 named && may_overlap(&pattern, entry) && !matches_pattern(path, entry)
             };
             let entries = own().filter(is_below).collect();
@@ -96,8 +96,9 @@ fn searches<'p>(
 /// Returns the pattern of an entry of a definition that has wildcards, or that is a directory.
 fn protected_pattern(input: GuardInput<'_>, entry: &str) -> Option<String> {
     let located = input.place.resolve_path(entry, ".");
-    match entry.ends_with('/') {
-        true => Some(located + "/**"),
-        false => entry.contains(WILDCARDS).then_some(located),
+    if entry.ends_with('/') {
+        Some(located + "/**")
+    } else {
+        entry.contains(WILDCARDS).then_some(located)
     }
 }

@@ -246,7 +246,7 @@ fn written_protected_paths(
         PathTarget::At(path) => {
             let fact = input.facts.files.get(path);
             let real = fact.and_then(|fact| fact.real.as_deref());
-            // Whoever removes or replaces a link to a directory removes every path through it.
+            // The removal of a link to a directory removes every path through it.
             let replaces_link = touch.access == Access::Delete
                 || (touch.changes() && proposal.program(touch.command) == "ln");
             let removes_link = replaces_link && real.is_some();
@@ -386,7 +386,7 @@ pub(super) fn unlisted_paths_to_check(
     let may_reach = |touch: &FileTouch, path: &str| match &touch.target {
         PathTarget::Pattern(_) => true,
         PathTarget::At(above) => {
-            // A path above may be a link, and whoever removes it removes every path through it.
+            // A path above may be a link, and its removal removes every path through it.
             (touch.recursive || touch.access == Access::Delete)
                 && (lies_within(path, above) || lies_within(&place.absolute(path), above))
         }
