@@ -22,7 +22,9 @@ use jackline_journal::FileStore;
 use jackline_model::ToolDeclaration;
 use jackline_runtime::{AdapterTools, Definitions, Gate, GateAnswer, Runtime};
 use jackline_sandbox_host::{ProgramCancel, Sandbox, WorkerPool};
-use jackline_task::{CallEnvironment, RetryCounts, append_run_outcome, new_session_name};
+use jackline_task::{
+    CallEnvironment, ChangedJournal, RetryCounts, append_run_outcome, new_session_name,
+};
 use jackline_workspace::shell::CancelSignal;
 use jackline_workspace::{Workspace, WorkspaceError, WorkspaceLimits};
 use serde_json::json;
@@ -254,7 +256,7 @@ fn finish_run(
     let (summary, unrecorded) = (driver.summary(), driver.unrecorded());
     let evidence = Evidence::gather(journal, summary.as_ref(), before, &workspace, unrecorded);
     if let Some(found) = &evidence.tampered {
-        return Err(RunError::Tampered { session, found: found.clone() });
+        return Err(ChangedJournal { session, found: found.clone() }.into());
     }
     let programs = driver.has_programs().then(|| RetryCounts::read(journal.directory()));
     let public = run_outcome::public_outcome(RunEnd {
@@ -280,10 +282,8 @@ fn restore_session(
     journal: &RunJournal,
 ) -> Result<RunHistory, RunError> {
     let session = session.to_string();
-    let history = RunHistory::read(journal, chain).map_err(|error| RunError::Tampered {
-        session: session.clone(),
-        found: error.to_string(),
-    })?;
+    let history = RunHistory::read(journal, chain)
+        .map_err(|error| ChangedJournal { session: session.clone(), found: error.to_string() })?;
     front.continue_call_numbers();
     let summary = front.summary();
     if let Some(stop) = summary.as_ref().and_then(|summary| summary.stop.as_ref()) {

@@ -20,16 +20,21 @@ pub enum BrokenGuard {
     #[error("can't save the state of the attempt: {0}")]
     Store(String),
     /// The journal was changed.
-    #[error(
-        "the journal of session `{session}` was changed ({found}), so it proves nothing; \
-         inspect it with `jackline verify {session}`"
-    )]
-    Tampered {
-        /// The session id.
-        session: String,
-        /// The first finding.
-        found: String,
-    },
+    #[error(transparent)]
+    Tampered(#[from] ChangedJournal),
+}
+
+/// The journal of a session was changed, so it proves nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the journal of session `{session}` was changed ({found}), so it proves nothing; \
+     inspect it with `jackline verify {session}`"
+)]
+pub struct ChangedJournal {
+    /// The session id.
+    pub session: String,
+    /// The first finding.
+    pub found: String,
 }
 
 impl BrokenGuard {
@@ -50,7 +55,7 @@ impl BrokenGuard {
             return Some(Self::Store(error.error_message.clone()));
         }
         let found = first_change(store, session).unwrap_or_else(|error| Some(error.to_string()))?;
-        Some(Self::Tampered { session: session.to_string(), found })
+        Some(Self::Tampered(ChangedJournal { session: session.to_string(), found }))
     }
 
     /// A stable word for the reason, for programs. `jackline run` uses the same words.
@@ -59,7 +64,7 @@ impl BrokenGuard {
             Self::Guard(_) => "guard",
             Self::Records(_) => "records",
             Self::Store(_) => "store",
-            Self::Tampered { .. } => "tampered",
+            Self::Tampered(_) => "tampered",
         }
     }
 }

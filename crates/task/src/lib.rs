@@ -30,7 +30,7 @@ pub use attempt_event::{AttemptEvent, AttemptEventKind};
 pub use attempt_lock::{AttemptLock, lock_attempts};
 pub use attempt_recovery::{AttemptRecovery, RecoveredAttempt, recover_attempts};
 pub use author::{ArtifactRequest, Author, SharedAuthor};
-pub use broken_guard::BrokenGuard;
+pub use broken_guard::{BrokenGuard, ChangedJournal};
 pub use program_contexts::ProgramContexts;
 pub use task_calls::{CallEnvironment, CallReport, TaskCalls};
 pub use task_file::{LoadError, TaskFile};

@@ -90,7 +90,7 @@ fn drive_run(args: &RunArgs, task: &RunTask, opening: RunOptions) -> Result<Exit
                 RunError::Worker(_)
                 | RunError::UnfinishedAttempt(_)
                 | RunError::Session(_)
-                | RunError::Tampered { .. }
+                | RunError::Tampered(_)
                 | RunError::GuardBroken(_)
                 | RunError::RecordsLost(_)
                 | RunError::Conversation { .. }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use jackline_journal::StoreError;
 use jackline_runtime::GuardFault;
 use jackline_sandbox_host::WorkerError;
+use jackline_task::ChangedJournal;
 use jackline_workspace::WorkspaceError;
 
 /// Why a run could not start or continue.
@@ -70,16 +71,8 @@ pub enum RunError {
         stop: String,
     },
     /// The journal was changed, so it proves nothing.
-    #[error(
-        "the journal of session `{session}` was changed ({found}), so it proves nothing; \
-         inspect it with `jackline verify {session}`"
-    )]
-    Tampered {
-        /// The session id.
-        session: String,
-        /// The first finding.
-        found: String,
-    },
+    #[error(transparent)]
+    Tampered(#[from] ChangedJournal),
     /// The guard is broken, so the run can't continue.
     #[error("{0}; fix this, then resume with `jackline run --resume`")]
     GuardBroken(String),
@@ -130,7 +123,7 @@ impl RunError {
             Self::Session(_) => "session",
             Self::InUse(_) => "driven",
             Self::SessionEnded { .. } => "over",
-            Self::Tampered { .. } => "tampered",
+            Self::Tampered(_) => "tampered",
             Self::GuardBroken(_) => "guard",
             Self::RecordsLost(_) => "records",
             Self::Conversation { .. } => "conversation",
