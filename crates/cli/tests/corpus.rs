@@ -1,5 +1,9 @@
 //! Plays the conformance corpus on every surface, with one test per scenario and driver.
 
+#[expect(clippy::unwrap_used, reason = "without the program, no test can run")]
+#[path = "person/program.rs"]
+mod person_program;
+
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -7,7 +11,7 @@ use jackline_conformance::{
     EngineDriver, HookDriver, JacklineProgram, MemoryDriver, ProxyDriver, RunDriver, Scenario,
     ScenarioDriver, ServeDriver, StdioDriver, load_corpus, play_scenario, root,
 };
-use jackline_host::agent_above;
+use jackline_host::is_started_by_agent_tool;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 /// Starts a program in a process namespace, so that it cannot see which program started it.
@@ -16,12 +20,11 @@ const ISOLATE: [&str; 7] =
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let program = JacklineProgram::new(env!("CARGO_BIN_EXE_jackline"));
-    // The scenarios assume that a person starts the program, even if an agent runs these tests.
-    let program = match agent_above() {
-        Some(_) => program.started_by(&ISOLATE),
-        None => program,
-    };
+    // The scenarios assume that a person and a client start the program, even if an agent runs these
+    // tests.
+    person_program::install_person_program();
+    let program = JacklineProgram::new(person_program::JACKLINE);
+    let program = if is_started_by_agent_tool() { program.started_by(&ISOLATE) } else { program };
     let drivers: [Arc<dyn ScenarioDriver + Send + Sync>; 7] = [
         Arc::new(EngineDriver),
         Arc::new(MemoryDriver),

@@ -156,11 +156,6 @@ pub fn set_variable(name: &str) -> Option<String> {
     variable(name).and_then(|value| value.into_string().ok())
 }
 
-/// Whether a variable is set and not empty. Its value may be secret.
-pub(crate) fn is_set(name: &str) -> bool {
-    variable_path(name).is_some()
-}
-
 fn variable_path(name: &str) -> Option<PathBuf> {
     variable(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }

@@ -17,7 +17,7 @@ use crate::definitions::DefinitionError;
 use crate::git::BranchDefinition;
 use crate::notify::PersonNotification;
 use crate::runtime::{Runtime, RuntimeFault, StoredVerdict, named_workspace};
-use jackline_host::DetectedAgent;
+use jackline_host::NotAPerson;
 
 /// The way to continue work when the guard can't be fixed at once.
 pub const HOW_TO_TURN_OFF: &str = "a person can check with `jackline status`, or turn the guard off for a while with `jackline off --for 30m --why …`";
@@ -209,15 +209,15 @@ impl Runtime {
         self.complete(verdict, None, AnswerKind::Refused)
     }
 
-    /// Denies an event that only a person may send, because an agent sent it.
-    pub fn refuse_agent(
+    /// Denies an event that only a person may send, because it is not certain that one sent it.
+    pub fn refuse_opening(
         &mut self,
         line: u64,
         event: &Event,
-        agent: &DetectedAgent,
+        doubt: &NotAPerson,
     ) -> RuntimeAnswer {
         let name = event.kind.name();
-        let reason = format!("only a person may send `{name}`, but {agent}");
+        let reason = format!("only a person may send `{name}`, but {doubt}");
         self.add_journal_note(JournalNote::Malformed { line, reason: reason.clone() });
         let kind = FaultKind::OpeningControl;
         let fault = WireFault { kind, reason, line: Some(line) };

@@ -18,7 +18,7 @@ use jackline_engine::{Digest, SessionId, Timestamp};
 use jackline_journal::write_private;
 use serde::{Deserialize, Serialize};
 
-use jackline_host::agent_above;
+use jackline_host::check_person;
 use jackline_host::clock;
 
 /// How long a note makes a change acceptable.
@@ -57,7 +57,7 @@ pub(crate) struct ReportOwnership {
 /// Records the contents that one of our commands is about to write, if a person runs the command.
 /// If this fails, the change is only checked more strictly.
 pub fn vouch_for(home: &Path, path: &Path, contents: &[u8]) {
-    if agent_above().is_none() {
+    if check_person().is_ok() {
         vouch(home, path, contents, clock::now().wall);
     }
 }

@@ -37,6 +37,7 @@ const RULES: [ConfinedWord; 2] = [
             ),
             ("definition/src/sections/models/tests.rs", "baseline: an example of each key"),
             ("engine/src/guards/protected/paths.rs", "paths of protected settings"),
+            ("host/src/person/tests.rs", "names of agents in recorded processes"),
             ("host/src/agent_names.rs", "tables of programs, variables and settings of agents"),
         ],
     },

@@ -1,7 +1,7 @@
 //! `jackline pending`: lists the calls that wait for a person's approval.
 
 use jackline_engine::summary::WaitingCall;
-use jackline_host::agent_above;
+use jackline_host::check_person;
 use jackline_runtime::open_questions::{OpenQuestion, OpenQuestions, list_open_questions};
 use serde_json::json;
 
@@ -27,7 +27,7 @@ pub(crate) fn run(args: &PendingArgs) -> ExitKind {
         print_warning(format!("session `{}` can't be read: {error}", sanitize(session, 40)));
     }
     // An agent may see the waiting calls, but must not get the codes to answer them.
-    let for_person = agent_above().is_none();
+    let for_person = check_person().is_ok();
     let more = if args.all { None } else { describe_other_questions(&questions) };
     let OpenQuestions { mut open, of_left_sessions, of_ended_sessions, .. } = questions;
     if args.all {

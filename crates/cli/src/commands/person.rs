@@ -10,7 +10,7 @@ use jackline_engine::{
     ActorId, ControlAction, Event, EventKind, SessionId, Verdict, wire::TEXT_BYTES_MAX,
 };
 use jackline_host::environment::user_name;
-use jackline_host::{OffPeriod, agent_above};
+use jackline_host::{OffPeriod, check_person};
 use jackline_journal::FileStore;
 use jackline_runtime::{AnswerKind, Runtime};
 
@@ -18,18 +18,19 @@ use crate::args::PersonArgs;
 use crate::exit::ExitKind;
 use crate::terminal::{current_directory, dim, fail, format_age, machine_definitions, sanitize};
 
-/// Refuses a command that relaxes the guard if an agent started this process.
+/// The longest reason that is shown. It contains names that other programs chose.
+const DOUBT_CHARS_MAX: usize = 600;
+
+/// Refuses a command that relaxes the guard unless a person at a terminal started this process.
 pub(super) fn require_person(command: &str) -> Result<(), ExitKind> {
-    agent_refusal(command).map_or(Ok(()), |refusal| Err(fail(ExitKind::No, refusal)))
+    person_refusal(command).map_or(Ok(()), |refusal| Err(fail(ExitKind::No, refusal)))
 }
 
-/// The reason to refuse such a command; `None` if no agent started this process.
-pub(super) fn agent_refusal(command: &str) -> Option<String> {
-    let agent = sanitize(&agent_above()?.to_string(), 200);
-    Some(format!(
-        "only a person may run `jackline {command}`, and {agent}; run it in a terminal that no agent \
-         has started"
-    ))
+/// The reason to refuse such a command; `None` if a person started this process.
+pub(super) fn person_refusal(command: &str) -> Option<String> {
+    let doubt = check_person().err()?;
+    let doubt = sanitize(&doubt.to_string(), DOUBT_CHARS_MAX);
+    Some(format!("only a person may run `jackline {command}`, and {doubt}"))
 }
 
 /// Parses a duration such as `90s`, `10m`, `2h` or `1d` into milliseconds.

@@ -3,6 +3,7 @@
 mod definition_in_force;
 mod loops;
 mod manifest;
+mod next_commands;
 
 use std::path::Path;
 
@@ -10,24 +11,22 @@ use anstyle::AnsiColor;
 use jackline_definition::words;
 use jackline_engine::definition::{BudgetLimit, LimitPeriod};
 use jackline_engine::definition::{LimitDimension, LimitKey};
-use jackline_engine::facts::ControlFiles;
 use jackline_engine::models::format_usd;
 use jackline_engine::summary::{
-    BudgetSummary, ContextSummary, DirtySummary, PauseCause, ProgressSummary, ReportFile,
-    TestsPassing, TurnStatus, TurnSummary,
+    BudgetSummary, ContextSummary, DirtySummary, ProgressSummary, TestsPassing, TurnStatus,
+    TurnSummary,
 };
 use jackline_engine::verdict::{Constraint, ConstraintKind, ConstraintScope};
 use jackline_engine::{Session, SessionPhase, SessionSummary};
 use jackline_host::clock::now;
 use jackline_host::off_switch::current_off_period;
-use jackline_host::{OffPeriod, agent_above};
+use jackline_host::{OffPeriod, check_person};
 use jackline_journal::{
     FileStore, JournalLine, JournalNote, OpeningRecord, SessionEntry, StoreError, parse_record,
 };
 use jackline_runtime::open_questions::{approval_code, is_answerable};
 use jackline_runtime::sessions::group_sub_sessions;
 use jackline_runtime::{SAFETY_LOG, Sessions, load_session, was_left};
-use jackline_supervisor::RUN_SESSION_PREFIX;
 use serde_json::json;
 
 use self::definition_in_force::{
@@ -36,6 +35,7 @@ use self::definition_in_force::{
 };
 pub(super) use self::loops::{LoopStatus, current_loops, previous_loop};
 use self::manifest::manifest;
+use self::next_commands::{how_to_reopen, how_to_resume_paused};
 use super::log::describe_note;
 use super::observed_violations::{EnforcementContext, ObservedViolations};
 use super::pending::describe_ended_questions;
@@ -244,9 +244,9 @@ fn question_rows(opened: &OpeningRecord, summary: &SessionSummary) -> Vec<(&'sta
     let waiting = summary.waiting.iter().rev().filter(|_| is_answerable(summary));
     let rows = waiting.map(|waiting| {
         let code = approval_code(&opened.session, waiting.seq);
-        let how = match agent_above() {
-            None => format!("jackline allow {code}, or jackline refuse {code}"),
-            Some(_) => CODE_IS_FOR_PERSON.to_owned(),
+        let how = match check_person() {
+            Ok(()) => format!("jackline allow {code}, or jackline refuse {code}"),
+            Err(_) => CODE_IS_FOR_PERSON.to_owned(),
         };
         [("waits for you", describe_question(waiting)), ("", dim(how))]
     });
@@ -417,58 +417,6 @@ pub(super) fn describe_iterations(progress: &ProgressSummary) -> String {
         (failed, why) => {
             format!("{count}, the last {failed}{most} failed: {}", why.unwrap_or("unknown"))
         }
-    }
-}
-
-/// What a person has to do to continue a paused session.
-fn how_to_resume(opened: &OpeningRecord, summary: &SessionSummary) -> &'static str {
-    let workspace = opened.place.workspace.as_deref().map(Path::new);
-    let has_pause_file =
-        |workspace: &Path| workspace.join(ControlFiles::PAUSE).symlink_metadata().is_ok();
-    match summary.paused_cause {
-        _ if workspace.is_some_and(has_pause_file) => "remove `.jackline/PAUSE`",
-        Some(PauseCause::Person) if summary.paused_by_file => {
-            "nothing to do: `.jackline/PAUSE` is gone, the next call continues"
-        }
-        Some(cause) if cause.is_stuck() => "send the agent a message, or run `jackline clear`",
-        // A person's pause hides a blocker or a checkpoint, and each has its own command.
-        Some(PauseCause::Person | PauseCause::Protected)
-            if summary.reports.contains(&ReportFile::Blocker) =>
-        {
-            "send the agent a message, or run `jackline resume` for the pause and `jackline clear` for the blocker"
-        }
-        Some(PauseCause::Person | PauseCause::Protected)
-            if summary.reports.contains(&ReportFile::Checkpoint) =>
-        {
-            "run `jackline resume` for the pause and `jackline ack` for the checkpoint"
-        }
-        Some(PauseCause::Checkpoint) => "run `jackline ack`",
-        _ => "send the agent a message, or run `jackline resume`",
-    }
-}
-
-/// What a person has to do to continue a session that is paused, or was paused when it ended. A
-/// run never returns to an ended session; the agent of a client can, and is then still paused.
-fn how_to_resume_paused(opened: &OpeningRecord, summary: &SessionSummary) -> String {
-    if summary.phase != SessionPhase::Ended {
-        return how_to_resume(opened, summary).to_owned();
-    }
-    let reopen = format!("it has ended; to reopen it: {}", how_to_reopen(opened));
-    if opened.session.as_str().starts_with(RUN_SESSION_PREFIX) {
-        return reopen;
-    }
-    format!("{reopen}; if its agent comes back: {}", how_to_resume(opened, summary))
-}
-
-/// What a person has to do to reopen a stopped session.
-fn how_to_reopen(opened: &OpeningRecord) -> &'static str {
-    let workspace = opened.place.workspace.as_deref().map(Path::new);
-    let has_stop_file =
-        |workspace: &Path| workspace.join(ControlFiles::STOP).symlink_metadata().is_ok();
-    if workspace.is_some_and(has_stop_file) {
-        "remove `.jackline/STOP`, then run `jackline reset`"
-    } else {
-        "run `jackline reset`"
     }
 }
 

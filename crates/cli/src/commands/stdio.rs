@@ -6,7 +6,7 @@ use jackline_engine::event::Control;
 use jackline_engine::wire::parse_line;
 use jackline_engine::{Event, EventKind, FaultKind, SessionId, Timestamp};
 use jackline_host::clock::now;
-use jackline_host::{DetectedAgent, agent_above};
+use jackline_host::{NotAPerson, check_person};
 use jackline_runtime::surfaces::STDIO;
 use jackline_runtime::{AnswerKind, Runtime, RuntimeAnswer};
 
@@ -84,8 +84,8 @@ fn serve(runtime: &mut Runtime, mut session: SessionId) -> ExitKind {
             InputLine::Line => match parse_line(&line, Some(&session)) {
                 Ok(event) => {
                     session.clone_from(&event.session);
-                    let answer = match agent_acting_as_person(&event) {
-                        Some(agent) => runtime.refuse_agent(number, &event, &agent),
+                    let answer = match doubt_about_person(&event) {
+                        Some(doubt) => runtime.refuse_opening(number, &event, &doubt),
                         None => runtime.answer_safely(event),
                     };
                     answer
@@ -114,10 +114,12 @@ fn serve(runtime: &mut Runtime, mut session: SessionId) -> ExitKind {
     }
 }
 
-/// The agent that sends a control which only a person may send, if any.
-fn agent_acting_as_person(event: &Event) -> Option<DetectedAgent> {
+/// Why a control that only a person may send is refused, if it is.
+fn doubt_about_person(event: &Event) -> Option<NotAPerson> {
     match &event.kind {
-        EventKind::Control(Control { action, .. }) if !action.only_restricts() => agent_above(),
+        EventKind::Control(Control { action, .. }) if !action.only_restricts() => {
+            check_person().err()
+        }
         _ => None,
     }
 }

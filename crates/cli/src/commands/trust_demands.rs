@@ -8,7 +8,7 @@ use jackline_engine::definition::CompletionRequirement;
 use jackline_engine::{Definition, Digest};
 use jackline_host::clock::now;
 use jackline_host::environment::user_name;
-use jackline_host::{TrustGrant, TrustStore, agent_above};
+use jackline_host::{TrustGrant, TrustStore, check_person};
 use jackline_journal::{FileStore, StoreError};
 use jackline_runtime::definitions::EffectiveDefinition;
 
@@ -113,7 +113,7 @@ pub(super) fn offer_trust(store: &FileStore, effective: &EffectiveDefinition, as
         demands.in_one_line()
     ));
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
-    if !(asks && is_terminal && agent_above().is_none()) {
+    if !(asks && is_terminal && check_person().is_ok()) {
         print_line("  to trust it, read it and run `jackline trust`");
         return;
     }

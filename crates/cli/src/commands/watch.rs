@@ -26,7 +26,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anstream::ColorChoice;
-use jackline_host::agent_above;
+use jackline_host::check_person;
 use jackline_host::clock::now;
 use jackline_host::off_switch::current_off_period;
 use ratatui_core::buffer::Buffer;
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &WatchArgs) -> ExitKind {
     let look = SessionPoller::new(store, (!args.all).then_some(here));
     let colours = anstream::AutoStream::choice(&io::stdout()) != ColorChoice::Never;
     let mut app = WatchApp::new(WatchPalette::new(colours), location, now().wall);
-    app.for_person = agent_above().is_none();
+    app.for_person = check_person().is_ok();
     let mut watch = WatchLoop { app, poller: look, by: args.by.clone(), due_ms: 0 };
     if args.once {
         return watch.print_once();

@@ -13,13 +13,15 @@ use jackline_journal::FileStore;
 use jackline_sandbox_host::Sandbox;
 use serde_json::{Value, json};
 
-use crate::support::{CliOutput, CliWorld, JACKLINE, run_with_input};
+use crate::support::{
+    CliOutput, CliWorld, JACKLINE, RELEASED, install_person_program, run_with_input,
+};
 
 /// Returns the path of the sandbox worker next to the binary. Builds the worker if it is missing.
 pub(crate) fn sandbox() -> &'static str {
     static BUILT: OnceLock<String> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let path = Path::new(JACKLINE).with_file_name("jackline-sandbox");
+        let path = Path::new(RELEASED).with_file_name("jackline-sandbox");
         if !path.is_file() {
             let profile = path.parent().unwrap();
             let mut cargo = Command::new(env!("CARGO"));
@@ -30,6 +32,7 @@ pub(crate) fn sandbox() -> &'static str {
             }
             assert!(cargo.status().unwrap().success());
         }
+        install_person_program();
         path.display().to_string()
     })
 }

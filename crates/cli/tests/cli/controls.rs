@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{CliOutput, CliWorld, JACKLINE, run_with_input};
+use crate::support::{CliOutput, CliWorld, JACKLINE, RELEASED, run_with_input};
 
 const ASK_RULES: &str = "version: 1
 rules:
@@ -310,9 +310,7 @@ fn off_works_when_no_byte_can_be_written() {
     let world = CliWorld::new(ASK_RULES);
     fs::create_dir(world.home()).unwrap();
     let script = format!("ulimit -f 0; trap '' XFSZ; {}", full_disk_script());
-    // An agent may not turn the guard off, so the process namespace hides it from the command.
-    let below = jackline_host::agent_above().is_some();
-    let mut command = if below { world.isolated_command("sh") } else { world.command("sh") };
+    let mut command = world.command("sh");
     check_off_on_full_disk(&run_with_input(
         with_runtime_directory(&mut command, &world).args(["-c", &script]),
         b"",
@@ -366,31 +364,31 @@ fn an_agent_cannot_answer_in_place_of_a_person() {
     let code = approval_codes(&world)[0].clone();
     let records = world.records("s").len();
     for (name, script) in [
-        ("claude", format!("{JACKLINE} allow {code}")),
-        ("codex", format!("{JACKLINE} allow {code}")),
-        ("gemini", format!("{JACKLINE} reset s")),
-        ("claude", format!("{JACKLINE} reload s")),
-        ("opencode", format!("{JACKLINE} resume s")),
-        ("claude", format!("{JACKLINE} off --why mine")),
-        ("claude", format!("{JACKLINE} trust --yes")),
-        ("claude", format!("{JACKLINE} identity approve s")),
-        ("claude", format!("{JACKLINE} identity revoke 0123456789")),
-        ("claude", format!("sh -c 'sh -c \"{JACKLINE} off --why mine; exit \\$?\"; exit $?'")),
-        ("claude", format!("env -i {JACKLINE} off --why mine")),
-        ("claude", format!("setsid --wait {JACKLINE} off --why mine")),
+        ("claude", format!("{RELEASED} allow {code}")),
+        ("codex", format!("{RELEASED} allow {code}")),
+        ("gemini", format!("{RELEASED} reset s")),
+        ("claude", format!("{RELEASED} reload s")),
+        ("opencode", format!("{RELEASED} resume s")),
+        ("claude", format!("{RELEASED} off --why mine")),
+        ("claude", format!("{RELEASED} trust --yes")),
+        ("claude", format!("{RELEASED} identity approve s")),
+        ("claude", format!("{RELEASED} identity revoke 0123456789")),
+        ("claude", format!("sh -c 'sh -c \"{RELEASED} off --why mine; exit \\$?\"; exit $?'")),
+        ("claude", format!("env -i {RELEASED} off --why mine")),
+        ("claude", format!("setsid --wait {RELEASED} off --why mine")),
     ] {
         let run = run_as_agent(&world, name, &script);
         assert_output(&run, 1, &format!("the agent `{name}` (process "));
-        assert_output(&run, 1, "run it in a terminal that no agent has started");
+        assert_output(&run, 1, "run it in a terminal window that you opened before");
     }
     assert_eq!(world.records("s").len(), records, "nothing may be recorded");
     assert_eq!(propose(&world, "s", "c2", "rm a"), "deny", "the guard is on");
 
     // An agent may make the guard stricter.
-    assert_output(&run_as_agent(&world, "claude", &format!("{JACKLINE} pause s")), 0, "is paused");
-    assert_output(&run_as_agent(&world, "claude", &format!("{JACKLINE} stop s")), 0, "is stopped");
+    assert_output(&run_as_agent(&world, "claude", &format!("{RELEASED} pause s")), 0, "is paused");
+    assert_output(&run_as_agent(&world, "claude", &format!("{RELEASED} stop s")), 0, "is stopped");
     assert_output(
-        &run_as_agent(&world, "claude", &format!("{JACKLINE} pending")),
+        &run_as_agent(&world, "claude", &format!("{RELEASED} pending")),
         0,
         "nothing waits",
     );
@@ -403,7 +401,7 @@ fn an_agent_cannot_send_control_events_of_a_person() {
     let control =
         |action: &str| format!(r#"{{"session":"s","event":"control","action":"{action}"}}"#);
     let lines = ["grant", "reload", "pause"].map(control).join("' '");
-    let script = format!("printf '%s\\n' '{lines}' | {JACKLINE} stdio");
+    let script = format!("printf '%s\\n' '{lines}' | {RELEASED} stdio");
     let run = run_as_agent(&world, "claude", &script);
     let refused = "deny opening_control";
     assert_eq!(run.decisions(), [refused, refused, "allow"], "{run:?}");
@@ -421,16 +419,16 @@ fn environment_variables_identify_an_agent() {
     let world = CliWorld::new(ASK_RULES);
     for marker in ["CLAUDECODE", "GEMINI_CLI", "CODEX_THREAD_ID", "OPENCODE", "QWEN_CODE"] {
         let run = run_with_input(
-            world.command(JACKLINE).env(marker, "1").args(["off", "--why", "x"]),
+            world.command(RELEASED).env(marker, "1").args(["off", "--why", "x"]),
             b"",
         );
         assert_output(&run, 1, &format!("has {marker} set"));
     }
-    let script = format!("env -u CLAUDECODE {JACKLINE} off --why x; exit $?");
+    let script = format!("env -u CLAUDECODE {RELEASED} off --why x; exit $?");
     let run = run_with_input(world.command("sh").env("CLAUDECODE", "1").args(["-c", &script]), b"");
     assert_output(&run, 1, "`sh` (process ");
     // A terminal that the agent created is not a terminal of a person.
-    let script = format!("script -qec '{JACKLINE} off --why x' /dev/null");
+    let script = format!("script -qec '{RELEASED} off --why x' /dev/null");
     let run = run_as_agent(&world, "claude", &script);
     assert_output(&run, 1, "the agent `claude` (process ");
 }
@@ -441,7 +439,7 @@ fn environment_variables_identify_an_agent() {
 fn a_process_cannot_detach_from_a_running_agent() {
     let world = CliWorld::new(ASK_RULES);
     let (home, output) = (world.home(), world.root().join("output"));
-    let off = format!("{JACKLINE} off --why mine");
+    let off = format!("{RELEASED} off --why mine");
     for start in [
         format!("setsid --fork {off}"),
         format!("sh -c '({off} &)'"),
@@ -450,7 +448,7 @@ fn a_process_cannot_detach_from_a_running_agent() {
         let _ = fs::remove_file(&output);
         let script = format!(
             "env -i JACKLINE_HOME={} {start} < /dev/null > {output} 2>&1; \
-             n=0; until grep -q 'has started' {output} || test $n = 200; do sleep 0.05; n=$((n + 1)); done; cat {output}",
+             n=0; until grep -q 'opened before' {output} || test $n = 200; do sleep 0.05; n=$((n + 1)); done; cat {output}",
             home.display(),
             output = output.display(),
         );

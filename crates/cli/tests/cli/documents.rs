@@ -23,10 +23,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use jackline_host::agent_above;
+use jackline_host::is_started_by_agent_tool;
 use page::{CommandCheck, DocumentPage, PageBlock, ShownCommand};
 
-use crate::support::JACKLINE;
+use crate::support::{JACKLINE, install_person_program};
 
 /// Why a command may be shown and not run here.
 const REASONS: [&str; 8] = [
@@ -205,10 +205,11 @@ impl DocumentProject {
 
     /// Runs shell lines as the person whose project this is; the exit status and all output.
     fn run(&self, script: &str) -> (i32, String) {
+        install_person_program();
         let binaries = Path::new(JACKLINE).parent().unwrap();
         let mut command = Command::new("/usr/bin/unshare");
-        if agent_above().is_some() {
-            // The commands are a person's, also where an agent started the tests.
+        if is_started_by_agent_tool() {
+            // The reports of hooks are the client's, also where an agent started the tests.
             command.args(["--user", "--map-current-user", "--pid", "--fork", "--kill-child"]);
             command.arg("--mount-proc");
         }

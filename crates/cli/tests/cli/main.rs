@@ -61,6 +61,8 @@ mod named_files;
 mod notify;
 mod parallel_work;
 mod pauses_and_blockers;
+#[path = "../person/program.rs"]
+mod person_program;
 mod protected_files;
 mod pseudo_terminal;
 mod reload;

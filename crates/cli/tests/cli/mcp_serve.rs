@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use jackline_engine::{CallId, EventKind, ToolProposed};
 use serde_json::{Value, json};
 
-use crate::support::{CliWorld, JACKLINE, run_with_input};
+use crate::support::{CliWorld, JACKLINE, RELEASED, run_with_input};
 
 const DEFINITION: &str = "version: 1
 name: test/serve
@@ -837,7 +837,7 @@ fn a_command_of_the_agent_is_not_a_person() {
     let mut server = ServeProcess::spawn(command);
     // No guard can see what a script does before it runs.
     let home = world.home().display().to_string();
-    let script = format!("env -i JACKLINE_HOME={home} $1 {JACKLINE} off --for 1m --why x 2>&1\n");
+    let script = format!("env -i JACKLINE_HOME={home} $1 {RELEASED} off --for 1m --why x 2>&1\n");
     fs::write(world.workspace().join("open.sh"), script).unwrap();
     for around in ["nice", "setsid --wait", "nohup"] {
         let line = format!("sh open.sh '{around}'");

@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use jackline_engine::SessionId;
-use jackline_host::agent_above;
 use jackline_journal::{EventRecord, FileStore, JournalLine, parse_record};
 use serde_json::Value;
 use tempfile::TempDir;
 
-pub(crate) const JACKLINE: &str = env!("CARGO_BIN_EXE_jackline");
+pub(crate) use crate::person_program::{JACKLINE, RELEASED, install_person_program};
 
 /// A temporary directory with a workspace (`work`) and a state home (`home`).
 pub(crate) struct CliWorld {
@@ -65,6 +64,7 @@ impl CliOutput {
 impl CliWorld {
     /// Creates a workspace with `source` as its `jackline.yaml`.
     pub(crate) fn new(source: &str) -> Self {
+        install_person_program();
         let root = tempfile::tempdir().unwrap();
         let world = Self { root };
         fs::create_dir(world.workspace()).unwrap();
@@ -108,13 +108,9 @@ impl CliWorld {
         run_with_input(self.person_command().args(args), b"")
     }
 
-    /// The binary as if a person started it, even if an agent runs the tests.
+    /// `jackline` as if a person at a terminal had started it.
     pub(crate) fn person_command(&self) -> Command {
-        if agent_above().is_none() {
-            self.command(JACKLINE)
-        } else {
-            self.isolated_command(JACKLINE)
-        }
+        self.command(JACKLINE)
     }
 
     /// A command in its own process namespace. It cannot see that an agent is above it.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::hook_support::{
     SESSION, bash_proposed, command_in_hook_environment, deny_answer, hook_answer, merge, payload,
 };
-use crate::support::{CliOutput, CliWorld, JACKLINE, run_with_input};
+use crate::support::{CliOutput, CliWorld, JACKLINE, RELEASED, run_with_input};
 
 /// A proposed call of a file tool of the client.
 fn file_call_proposed(world: &CliWorld, call: &str, tool: &str, input: &Value) -> Value {
@@ -358,7 +358,7 @@ fn an_agent_may_preview_but_not_undo() {
     fs::write(world.workspace().join("a"), "one").unwrap();
     write_by_client(&world, "a", "two");
     let agent = |args: &str| {
-        let line = format!("{JACKLINE} undo {SESSION} {args}; true");
+        let line = format!("{RELEASED} undo {SESSION} {args}; true");
         let mut shell = command_in_hook_environment(&world, "sh", &["-c", &line]);
         shell.env("CLAUDECODE", "1");
         run_with_input(&mut shell, b"")

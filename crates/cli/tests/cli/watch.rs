@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::pseudo_terminal::{PseudoTerminal, is_ended_by};
-use crate::support::{CliWorld, JACKLINE, run_with_input};
+use crate::support::{CliWorld, RELEASED, run_with_input};
 
 const ASK_RULE: &str = "version: 1
 rules:
@@ -197,7 +197,7 @@ fn an_agent_may_watch_and_pause_but_not_allow_or_resume() {
     let agent = world.root().join("claude");
     fs::copy("/bin/sh", &agent).unwrap();
     let mut command = world.command(agent.to_str().unwrap());
-    command.env("TERM", "xterm").args(["-c", &format!("{JACKLINE} watch; exit $?")]);
+    command.env("TERM", "xterm").args(["-c", &format!("{RELEASED} watch; exit $?")]);
     let mut terminal = PseudoTerminal::start(&mut command, 100, 30);
     let screen = terminal.wait_for("jl-… Bash `ship a`");
     assert!(!screen.text.contains("jl-…m"), "{}", screen.text);

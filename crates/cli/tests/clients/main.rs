@@ -20,6 +20,8 @@ mod mcp;
 mod mcp_live;
 mod mcp_rust;
 mod output;
+#[path = "../person/program.rs"]
+mod person_program;
 mod reload;
 mod reports;
 mod run;

@@ -9,12 +9,12 @@ use jackline_clients::claude::CLIENT;
 use jackline_clients::claude::settings::{TESTED_VERSION, hooks_for};
 use jackline_clients::hook_line::quote_shell_word;
 use jackline_clients::installation::HookEntry;
-use jackline_host::agent_above;
 use jackline_model::scripted::{ModelScript, ScriptStep};
 use jackline_setup::live::{LiveOutcome, LiveRun, SUBAGENT_PROMPT, ScratchHome};
 use serde_json::{Value, json};
 
-pub(crate) const JACKLINE: &str = env!("CARGO_BIN_EXE_jackline");
+pub(crate) use crate::person_program::JACKLINE;
+use crate::person_program::install_person_program;
 
 /// Returns the path of the client program.
 pub(crate) fn client_program() -> PathBuf {
@@ -44,6 +44,7 @@ pub(crate) struct ClientWorld {
 impl ClientWorld {
     /// Creates a workspace with `definition` as its `jackline.yaml`.
     pub(crate) fn new(definition: &str) -> Self {
+        install_person_program();
         let scratch = ScratchHome::new().unwrap();
         scratch.write("jackline.yaml", definition).unwrap();
         Self { scratch }
@@ -108,16 +109,7 @@ impl ClientWorld {
 
     /// Runs `jackline` as a person would; returns the exit status and the output.
     pub(crate) fn jackline(&self, words: &[&str]) -> (Option<i32>, String) {
-        let mut command = match agent_above() {
-            None => Command::new(JACKLINE),
-            // If an agent runs these tests, a process namespace hides it from the command.
-            Some(_) => {
-                let mut command = Command::new("/usr/bin/unshare");
-                command.args(["--user", "--map-current-user", "--pid", "--fork", "--kill-child"]);
-                command.args(["--mount-proc", JACKLINE]);
-                command
-            }
-        };
+        let mut command = Command::new(JACKLINE);
         self.scratch.configure_command(&mut command);
         let output = command.args(words).output().unwrap();
         let text = [output.stdout, output.stderr].concat();

@@ -4,7 +4,7 @@ use jackline_engine::{ControlAction, SessionId, Verdict};
 use jackline_journal::FileStore;
 
 use super::super::control::{controlled_session, describe_outcome};
-use super::super::person::{ControlRequest, agent_refusal, describe_violations};
+use super::super::person::{ControlRequest, describe_violations, person_refusal};
 use super::app::KeyAction;
 use super::text::clean;
 use crate::args::PersonArgs;
@@ -45,7 +45,7 @@ fn send_control(
     let command = if action == ControlAction::Grant { "allow" } else { action.as_str() };
     // Everyone may pause or stop a session, even its agent.
     if !action.only_restricts()
-        && let Some(refusal) = agent_refusal(command)
+        && let Some(refusal) = person_refusal(command)
     {
         return Err(refusal);
     }
