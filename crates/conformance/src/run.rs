@@ -234,6 +234,7 @@ mod tests {
             (more("prompt_submitted, source: human, text: go"), Capability::SeePrompt),
             (format!("{{ time: 5, restart: true }}, {call}"), Capability::EventTimes),
             (format!("{denied}, {{ restart: true }}"), Capability::AnyOrder),
+            (format!("{stop}, {{ remove: [a] }}"), Capability::AnyOrder),
         ] {
             assert_eq!(why(&steps), Err(Unplayable::Needs(needed)), "{steps}");
         }

@@ -197,6 +197,9 @@ fn answer_query(query: &Query, given: &Value, facts: &mut Facts) {
             facts.ignored.insert(path.clone(), false);
         }
         Query::Changed { .. } => facts.changed = Some(BTreeMap::new()),
+        Query::FileSearch { search } => {
+            facts.found_files.insert(search.pattern.clone(), None);
+        }
         _ => {}
     }
 }

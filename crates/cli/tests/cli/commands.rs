@@ -87,14 +87,16 @@ fn check_shows_the_effect_of_a_definition() {
         0,
         &format!(
             "\
-jackline.yaml: ok
+jackline.yaml: ok, 1 warning
   acme/coder in mode enforce
   tools: deploy, lint
   deploy needs lint
   to stop: report.md (at most 5 blocked stops per turn, 3 with the same text)
   at most 20 steps per session
   at most 1000 total tokens per session
-  checksum {CHECKSUM}"
+  checksum {CHECKSUM}
+warning: `sequential_dependency` waits for `lint`, a tool that Claude Code does not have; \
+declare it in `tools` if the agent has it"
         ),
     );
     let run = world.jackline(&["check", "--json"]);

@@ -252,8 +252,8 @@ fn a_check_by_command_does_not_run_if_a_file_is_sufficient() {
     let verdict = propose_stop_until_checked(&world, "s");
     assert_eq!(
         violation_message(&verdict),
-        "The required file `report.md` is missing. The check `echo >> starts; false` failed with exit \
-         status 1."
+        "One of these is enough: (1) The required file `report.md` is missing. (2) The check `echo >> \
+         starts; false` failed with exit status 1."
     );
     world.verify_and_replay("s");
 }

@@ -42,6 +42,13 @@ enum RunState {
     Over,
 }
 
+impl RunState {
+    /// Whether the run goes to its next event without waiting for its model or a tool.
+    fn is_driven_by_run(self) -> bool {
+        matches!(self, Self::StopRefused | Self::Stopped)
+    }
+}
+
 /// Checks that a run reports the events of a scenario in this order.
 pub(super) fn check_order(scenario: &Scenario) -> Result<(), Unplayable> {
     if depends_on_time(scenario) {
@@ -58,6 +65,10 @@ pub(super) fn check_order(scenario: &Scenario) -> Result<(), Unplayable> {
             ScenarioAction::Write(files)
                 if files.keys().any(|path| path.starts_with(CONTROL_DIRECTORY)) =>
             {
+                return Err(Capability::AnyOrder.into());
+            }
+            // After a stop, the run continues by itself, so a change of a file might come too late.
+            _ if states.values().any(|state| state.is_driven_by_run()) => {
                 return Err(Capability::AnyOrder.into());
             }
             _ => continue,

@@ -412,7 +412,7 @@ fn the_compiled_form_keeps_its_bytes() {
     assert_eq!(decode(bytes.clone(), &Digest::ZERO), Some(full()));
     assert_eq!(
         Digest::of(&bytes).to_string(),
-        "7e491f87b3290e6d83115398c797fdcc0f3fd3dd7eb00f34254778aa84cc52ed"
+        "42b76fe35c5631f45357a7f3b37d2251dd3f6b1ab05018c917438d3ddbe074be"
     );
 }
 
