@@ -6,27 +6,8 @@ use alloc::vec::Vec;
 pub(crate) fn matches_pattern(path: &str, pattern: &str) -> bool {
     let path: Vec<&str> = path.split('/').collect();
     let pattern: Vec<&str> = pattern.split('/').collect();
-    let (mut at, mut want) = (0, 0);
-    // Where to continue if the latest `**` must match one more segment.
-    let mut retry: Option<(usize, usize)> = None;
-    while at < path.len() {
-        match pattern.get(want) {
-            Some(&"**") => {
-                retry = Some((at, want));
-                want += 1;
-            }
-            Some(segment) if path.get(at).is_some_and(|have| matches_segment(have, segment)) => {
-                at += 1;
-                want += 1;
-            }
-            _ => {
-                let Some((from, star)) = retry else { return false };
-                retry = Some((from + 1, star));
-                (at, want) = (from + 1, star + 1);
-            }
-        }
-    }
-    pattern.get(want..).is_some_and(|rest| rest.iter().all(|segment| *segment == "**"))
+    let fits = |have: &&str, segment: &&str| matches_segment(have, segment);
+    matches_sequence(&path, &pattern, |segment| *segment == "**", fits)
 }
 
 /// Returns whether a name matches a pattern with `*`, `?` and sets. A set matches any character,
@@ -36,35 +17,47 @@ pub(crate) fn matches_segment(name: &str, pattern: &str) -> bool {
         return name.eq_ignore_ascii_case(pattern);
     }
     let name: Vec<char> = name.chars().collect();
-    let pattern = parse_pattern(pattern);
+    let fits = |have: &char, piece: &PatternPiece| match piece {
+        PatternPiece::Any | PatternPiece::One => true,
+        PatternPiece::Letter(letter) => have.eq_ignore_ascii_case(letter),
+    };
+    matches_sequence(
+        &name,
+        &parse_pattern(pattern),
+        |piece| matches!(piece, PatternPiece::Any),
+        fits,
+    )
+}
+
+/// Returns whether a sequence matches a pattern. Some parts of the pattern match any number of
+/// items, and each other part matches one item that fits.
+fn matches_sequence<Item, Part>(
+    items: &[Item],
+    pattern: &[Part],
+    is_any: impl Fn(&Part) -> bool,
+    fits: impl Fn(&Item, &Part) -> bool,
+) -> bool {
     let (mut at, mut want) = (0, 0);
+    // Where to continue if the latest part for any number must match one more item.
     let mut retry: Option<(usize, usize)> = None;
-    while at < name.len() {
+    while let Some(item) = items.get(at) {
         match pattern.get(want) {
-            Some(PatternPiece::Any) => {
+            Some(part) if is_any(part) => {
                 retry = Some((at, want));
                 want += 1;
             }
-            Some(PatternPiece::One) => {
-                at += 1;
-                want += 1;
-            }
-            Some(PatternPiece::Letter(letter))
-                if name.get(at).is_some_and(|have| have.eq_ignore_ascii_case(letter)) =>
-            {
+            Some(part) if fits(item, part) => {
                 at += 1;
                 want += 1;
             }
             _ => {
-                let Some((from, star)) = retry else { return false };
-                retry = Some((from + 1, star));
-                (at, want) = (from + 1, star + 1);
+                let Some((from, any)) = retry else { return false };
+                retry = Some((from + 1, any));
+                (at, want) = (from + 1, any + 1);
             }
         }
     }
-    pattern
-        .get(want..)
-        .is_some_and(|rest| rest.iter().all(|piece| matches!(piece, PatternPiece::Any)))
+    pattern.get(want..).is_some_and(|rest| rest.iter().all(is_any))
 }
 
 enum PatternPiece {
